@@ -1,0 +1,92 @@
+// api/kind.h - the registry: every kind that Muster serves, with its versions, names, schema and columns.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/schema.h"
+#include "api/value.h"
+
+namespace muster::api {
+
+/// "apps/v1" split; the core group is "".
+struct GroupVersion {
+    std::string group;
+    std::string version;
+    friend auto operator<=>(const GroupVersion&, const GroupVersion&) = default;
+};
+
+GroupVersion parse_group_version(std::string_view api_version);
+std::string to_api_version(const GroupVersion& group_version);  // "v1", "batch/v1"
+
+/// A resource in any version: what keys, rights and caches are named by.
+struct GroupResource {
+    std::string group;
+    std::string plural;
+    friend auto operator<=>(const GroupResource&, const GroupResource&) = default;
+};
+
+/// One object. `ns` is empty for cluster-scoped kinds.
+struct Key {
+    GroupResource resource;
+    std::string ns;
+    std::string name;
+    friend auto operator<=>(const Key&, const Key&) = default;
+};
+std::string to_text(const Key& key);  // "pods/default/web-0", "clusterqueues.kueue.x-k8s.io/team-a"
+
+/// A column of `kubectl get`; `path` is a JSONPath as in a CRD (".status.state"). Built-in kinds whose columns
+/// need code (pods' READY) have a function in api/columns.h instead.
+struct Column {
+    std::string name;
+    std::string type;         // string, integer, number, boolean, date
+    std::string path;
+    std::string description;
+    int priority = 0;         // Above 0: only with -o wide.
+    std::string format;
+};
+
+/// One served version of a kind.
+struct Version {
+    std::string name;                      // "v1beta1"
+    std::shared_ptr<const Schema> schema;  // Never null.
+    std::vector<Column> columns;           // Without NAME and without AGE for built-ins.
+    bool deprecated = false;
+};
+
+/// A kind, named once. The stored form is the `storage` version; `convert` turns one served version into
+/// another (identity but for apiVersion when null).
+struct Kind {
+    std::string group;
+    std::string kind;
+    std::string plural;
+    std::string singular;
+    std::vector<std::string> short_names;
+    std::vector<std::string> categories;
+    bool namespaced = true;
+    bool has_status = false;  // A /status subresource: main writes keep status, status writes keep the rest.
+    bool custom = false;      // A CRD kind: no strategic merge (415), merge patch by clients.
+    std::string scale_spec_path;    // ".spec.replicas"; empty: no /scale.
+    std::string scale_status_path;  // ".status.replicas"
+    std::string scale_selector_path;  // ".status.selector"; a label selector object for built-ins.
+    std::vector<Version> versions;  // The preferred first.
+    std::string storage;            // Name of the stored version.
+    std::vector<std::string> selectable_fields;  // Field selectors beside metadata.name and metadata.namespace.
+    Value (*convert)(Value object, std::string_view to_version) = nullptr;
+    std::vector<FieldError> (*validate)(const Value& object, const Value* old) = nullptr;  // Beyond the schema.
+    void (*defaulting)(Value& object) = nullptr;                                        // Beyond the schema.
+
+    const Version* find_version(std::string_view version) const;
+    GroupResource resource() const { return {group, plural}; }
+};
+
+/// Every kind, in discovery order. Made once; lives as long as the program.
+const std::vector<Kind>& all_kinds();
+
+/// Null when not served.
+const Kind* find_kind(std::string_view group, std::string_view plural);
+const Kind* find_kind_named(std::string_view group, std::string_view kind);
+
+}  // namespace muster::api

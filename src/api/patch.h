@@ -1,0 +1,52 @@
+// api/patch.h - the four patches of Kubernetes as pure functions on value trees.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "api/schema.h"
+#include "api/value.h"
+
+namespace muster::api {
+
+/// Why a patch cannot be applied; `invalid` is 422, otherwise 400.
+struct PatchError {
+    std::string text;
+    bool invalid = false;
+};
+using Patched = std::variant<Value, PatchError>;
+
+Patched merge_patch(Value target, const Value& patch);                                   // RFC 7386
+Patched json_patch(Value target, const Value& operations);                               // RFC 6902
+Patched strategic_merge_patch(const Schema& schema, Value target, const Value& patch);  // merge keys, $patch, ...
+
+/// A field owned by another manager that an apply would change.
+struct ApplyConflict {
+    std::string manager;
+    std::string api_version;
+    std::string field;  // ".spec.replicas"
+};
+
+/// Who applies, and in which form.
+struct ApplyRequest {
+    std::string manager;
+    std::string api_version;
+    std::string subresource;
+    std::string time;  // RFC 3339, written to the manager's entry when its set changes.
+    bool force = false;
+};
+
+/// Server-side apply: merges `applied` into `live` (null when it does not exist), drops what this manager had
+/// applied before and nobody else owns, never a field of another manager, and updates metadata.managedFields.
+std::variant<Value, std::vector<ApplyConflict>, PatchError> server_side_apply(const Schema& schema,
+                                                                              const Value& live,
+                                                                              const Value& applied,
+                                                                              const ApplyRequest& request);
+
+/// Records an ordinary write: the fields in which `after` differs from `before` now belong to the manager.
+/// Returns `after` with its managedFields. `before` is null on create.
+Value track_update(const Schema& schema, const Value& before, Value after, const ApplyRequest& request);
+
+}  // namespace muster::api

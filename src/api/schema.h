@@ -1,0 +1,83 @@
+// api/schema.h - the shape of a kind: one tree that drives strict checking, pruning, defaults, validation,
+// merge keys, server-side apply, protobuf reading, OpenAPI and the CRDs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/value.h"
+
+namespace muster::api {
+
+/// One thing wrong with a field; becomes a cause in `Status.details`.
+struct FieldError {
+    std::string reason;  // "FieldValueInvalid", "FieldValueRequired", "FieldValueNotSupported", ...
+    std::string field;   // "spec.resourceGroups[0].flavors"
+    std::string text;    // What is wrong, the allowed values, and the fix; as the API server words it.
+};
+
+/// How lists merge in strategic merge patch and server-side apply.
+enum class ListKind : std::uint8_t { atomic, set, map };
+
+/// A node of a schema. Shared and immutable once built.
+struct Schema {
+    enum class Type : std::uint8_t {
+        any,          // x-kubernetes-preserve-unknown-fields: RawExtension, JSON
+        boolean,
+        integer,
+        number,
+        string,
+        object,       // has `fields`
+        map,          // string -> `element`
+        list,         // of `element`
+        quantity,     // string or number in, string kept
+        int_or_string,
+        time,
+        micro_time,
+        bytes,        // base64 text
+    };
+    struct Field {
+        std::string name;
+        std::shared_ptr<const Schema> schema;
+        bool required = false;
+        int tag = 0;             // Protobuf field number; 0: not in protobuf.
+        std::optional<Value> default_value;
+        std::string description;
+    };
+
+    Type type = Type::any;
+    std::vector<Field> fields;
+    std::shared_ptr<const Schema> element;
+    ListKind list_kind = ListKind::atomic;
+    std::vector<std::string> list_keys;  // Keys of a `map` list for server-side apply.
+    std::string patch_merge_key;         // Strategic merge patch; empty: replace.
+    bool patch_merge = false;            // Lists: merge by key or as a set; structs: always merge unless below.
+    bool patch_replace = false;          // Strategy "replace" on a struct.
+    bool patch_retain_keys = false;
+    bool atomic_map = false;             // x-kubernetes-map-type: atomic
+    bool embedded_object = false;        // x-kubernetes-embedded-resource
+    bool nullable = false;
+    std::string format;                  // int32, int64, double, ...
+    std::string pattern;                 // RE2
+    std::vector<std::string> enum_values;
+    std::optional<std::int64_t> minimum, maximum, min_length, max_length, min_items, max_items, max_properties;
+    std::string name;                    // OpenAPI definition name ("io.k8s.api.core.v1.PodSpec"); may be empty.
+
+    const Field* find_field(std::string_view field_name) const;
+};
+
+/// Unknown fields, as "spec.foo", in document order.
+std::vector<std::string> unknown_fields(const Schema& schema, const Value& value);
+/// Removes unknown fields.
+void prune(const Schema& schema, Value& value);
+/// Fills what is absent and has a default.
+void apply_defaults(const Schema& schema, Value& value);
+/// Types, required fields, enums, patterns, sizes; list keys unique. Empty: valid.
+std::vector<FieldError> validate(const Schema& schema, const Value& value);
+
+}  // namespace muster::api

@@ -1,0 +1,116 @@
+// api/value.h - the value tree: any JSON or YAML document, members in the order they were written.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace muster::api {
+
+/// A JSON value. Integers that fit int64 stay integers. Objects keep their members' order and have no key twice.
+///
+/// Reading never fails on shape: a missing member, or a member of something that is not an object, is the null
+/// value, so `pod["spec"]["nodeName"].text_or("")` is safe on any input. The as_x functions require the type.
+class Value {
+public:
+    enum class Type : std::uint8_t { null, boolean, integer, real, string, array, object };
+    struct Member;
+    using Array = std::vector<Value>;
+    using Object = std::vector<Member>;
+
+    Value() = default;
+    Value(std::nullptr_t) {}                       // NOLINT(google-explicit-constructor)
+    Value(bool value);                             // NOLINT(google-explicit-constructor)
+    Value(int value);                              // NOLINT(google-explicit-constructor)
+    Value(std::int64_t value);                     // NOLINT(google-explicit-constructor)
+    Value(double value);                           // NOLINT(google-explicit-constructor)
+    Value(std::string value);                      // NOLINT(google-explicit-constructor)
+    Value(std::string_view value);                 // NOLINT(google-explicit-constructor)
+    Value(const char* value);                      // NOLINT(google-explicit-constructor)
+    Value(const Value& other);
+    Value(Value&& other) noexcept;
+    Value& operator=(const Value& other);
+    Value& operator=(Value&& other) noexcept;
+    ~Value();
+
+    /// `Value::object({{"kind", "Pod"}, {"spec", spec}})`, `Value::array({1, 2})`.
+    static Value object(std::initializer_list<std::pair<std::string_view, Value>> members = {});
+    static Value array(std::initializer_list<Value> items = {});
+
+    Type type() const { return type_; }
+    bool is_null() const { return type_ == Type::null; }
+    bool is_boolean() const { return type_ == Type::boolean; }
+    bool is_integer() const { return type_ == Type::integer; }
+    bool is_number() const { return type_ == Type::integer || type_ == Type::real; }
+    bool is_string() const { return type_ == Type::string; }
+    bool is_array() const { return type_ == Type::array; }
+    bool is_object() const { return type_ == Type::object; }
+
+    bool as_boolean() const;
+    std::int64_t as_integer() const;
+    double as_real() const;  // Also of an integer.
+    const std::string& as_string() const;
+
+    /// The value when it has that type, else what is given.
+    bool boolean_or(bool otherwise) const;
+    std::int64_t integer_or(std::int64_t otherwise) const;
+    std::string_view text_or(std::string_view otherwise) const;
+    std::string text() const { return std::string(text_or("")); }
+
+    /// Arrays: their items; anything else: none. Objects: their members; anything else: none.
+    const Array& items() const;
+    const Object& members() const;
+    Array& mutable_items();    // Makes a null an empty array. Requires: null or array.
+    Object& mutable_members();  // Makes a null an empty object. Requires: null or object.
+    std::size_t size() const;  // Items or members; 0 for scalars.
+    bool empty() const { return size() == 0; }
+
+    /// Member by key, item by index; a shared null value when absent.
+    const Value& operator[](std::string_view key) const;
+    const Value& operator[](const char* key) const { return (*this)[std::string_view(key)]; }
+    const Value& operator[](std::size_t index) const;
+    const Value& operator[](int index) const { return (*this)[static_cast<std::size_t>(index)]; }
+
+    /// Null pointer when absent.
+    const Value* find(std::string_view key) const;
+    Value* find(std::string_view key);
+    bool has(std::string_view key) const { return find(key) != nullptr; }
+
+    /// The member, made null when absent. A null value becomes an object. Requires: null or object.
+    Value& at(std::string_view key);
+    /// Sets a member, at its old place or at the end.
+    Value& set(std::string_view key, Value value);
+    /// True when it was there.
+    bool erase(std::string_view key);
+    /// Appends. A null value becomes an array. Requires: null or array.
+    Value& push(Value value);
+
+    /// Walks "spec.template.spec" by members and numbers; the shared null value when anything is absent. Keys
+    /// with dots cannot be reached this way.
+    const Value& path(std::string_view dotted) const;
+
+    /// Objects are equal when they have equal members in any order; 1 and 1.0 are equal.
+    friend bool operator==(const Value& a, const Value& b);
+
+private:
+    void destroy();
+    Type type_ = Type::null;
+    union {
+        bool boolean_;
+        std::int64_t integer_ = 0;
+        double real_;
+        std::string* string_;
+        Array* array_;
+        Object* object_;
+    };
+};
+
+struct Value::Member {
+    std::string key;
+    Value value;
+};
+
+}  // namespace muster::api

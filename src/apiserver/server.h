@@ -1,0 +1,67 @@
+// apiserver/server.h - the Kubernetes REST surface over the store: a request value in, an answer out.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/loop.h"
+#include "base/random.h"
+#include "net/http.h"
+#include "store/store.h"
+
+namespace muster::apiserver {
+
+/// What the server asks of a node: logs, exec, port-forward and connections to pods. The agent is behind it.
+class Node {
+public:
+    virtual ~Node() = default;
+    /// GET .../pods/NAME/log, with its query (container, follow, tailLines, previous, timestamps, sinceSeconds,
+    /// limitBytes).
+    virtual void logs(const net::Request& request, const std::string& ns, const std::string& pod,
+                      std::shared_ptr<net::Responder> responder) = 0;
+    /// .../exec, .../attach and .../portforward; the responder is upgraded by the node.
+    virtual void stream(const net::Request& request, const std::string& verb, const std::string& ns,
+                        const std::string& pod, std::shared_ptr<net::Responder> responder) = 0;
+    /// Sends an HTTP request to address:port inside the pods' network (the service proxy).
+    virtual void proxy(net::Request request, const std::string& address, int port,
+                       std::shared_ptr<net::Responder> responder) = 0;
+};
+
+/// What the server is made with.
+struct Options {
+    Random random{0};                       // Seeded by the caller; uids, generated names.
+    std::string service_account_key_pem;    // Private EC key that signs service account tokens.
+    std::string certificate_authority_pem;  // Given to pods and kubeconfigs as the CA.
+    std::string issuer = "https://kubernetes.default.svc.cluster.local";
+    std::vector<std::pair<std::string, std::string>> static_tokens;  // token -> user "system:admin" etc.
+};
+
+/// The server. Lives on one loop; requests, timers and store callbacks all arrive there.
+class Server {
+public:
+    Server(store::Store& store, Loop& loop, Options options);
+    ~Server();
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    /// Answers a request, now or when its write is durable.
+    void handle(net::Request request, std::shared_ptr<net::Responder> responder);
+
+    /// Where logs, exec and proxies go; without it they answer 503. The node must outlive the server.
+    void set_node(Node* node);
+
+    /// Creates what every cluster has: system namespaces, default roles and bindings, priority classes, the
+    /// kubernetes service. Repeatable. `done` when durable.
+    void bootstrap(std::function<void()> done);
+
+    /// Ends all watches and streams.
+    void stop();
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace muster::apiserver

@@ -1,0 +1,57 @@
+// kube/cache.h - what is seen: the objects of the watched kinds, read-only for everybody but its one writer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/kind.h"
+#include "api/value.h"
+
+namespace muster::kube {
+
+/// An object as it was seen; shared, never changed.
+struct Object {
+    api::Key key;
+    api::Value value;
+    std::int64_t version = 0;  // metadata.resourceVersion.
+    std::string uid;
+
+    std::string_view label(std::string_view name) const;
+    std::string_view annotation(std::string_view name) const;
+    bool is_terminating() const;  // Has a deletionTimestamp.
+};
+using ObjectPtr = std::shared_ptr<const Object>;
+
+/// All seen objects, by kind, then namespace and name; with indexes by controlling owner and by label.
+///
+/// Writes that the server took but the watch has not shown yet are laid over it by the runner, so readers see
+/// their own writes.
+class Cache {
+public:
+    /// Null when not seen.
+    ObjectPtr find(const api::Key& key) const;
+    /// All of a kind in key order; in one namespace when `ns` is not empty.
+    std::vector<ObjectPtr> list(const api::GroupResource& resource, std::string_view ns = "") const;
+    /// Objects of a kind whose controller owner reference has this uid.
+    std::vector<ObjectPtr> owned_by(const api::GroupResource& resource, std::string_view owner_uid) const;
+    /// True when the first full list of every watched kind has been seen.
+    bool synced() const { return synced_; }
+
+    // For the one writer (the runner; tests fill caches with it too).
+    void put(ObjectPtr object);
+    void remove(const api::Key& key);
+    void set_synced() { synced_ = true; }
+
+private:
+    std::map<api::GroupResource, std::map<std::pair<std::string, std::string>, ObjectPtr>> objects_;
+    std::map<std::pair<api::GroupResource, std::string>, std::set<std::pair<std::string, std::string>>> by_owner_;
+    bool synced_ = false;
+};
+
+}  // namespace muster::kube

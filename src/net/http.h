@@ -1,0 +1,97 @@
+// net/http.h - HTTP as values: what a request says, what an answer says, and the way an answer goes back.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace muster::net {
+
+/// Header fields, in order. Names compare without case.
+struct Headers {
+    std::vector<std::pair<std::string, std::string>> fields;
+    std::string_view get(std::string_view name) const;  // "" when absent; the first of several.
+    bool has(std::string_view name) const;
+    void set(std::string_view name, std::string value);
+    void add(std::string_view name, std::string value);
+};
+
+/// Who is at the other end, as far as TLS tells.
+struct Peer {
+    std::string address;                         // "127.0.0.1:51234"; "in-process" inside the program.
+    std::string certificate_name;                // Common name of a verified client certificate, else empty.
+    std::vector<std::string> certificate_groups;  // Its organizations.
+    bool trusted = false;                        // In-process caller: acts as `certificate_name` without proof.
+};
+
+/// A complete request. `path` is decoded-safe raw path ("/api/v1/pods"); query pairs are percent-decoded.
+struct Request {
+    std::string method;
+    std::string path;
+    std::vector<std::pair<std::string, std::string>> query;
+    Headers headers;
+    Bytes body;  // Never null; empty when there is none.
+    Peer peer;
+
+    std::string_view query_value(std::string_view name) const;  // "" when absent.
+    bool has_query(std::string_view name) const;
+};
+
+/// A whole answer, or the head of a streamed one.
+struct Response {
+    int status = 200;
+    Headers headers;
+    Bytes body;  // Null for the head of a stream.
+};
+
+/// A two-way byte stream after an upgrade (WebSocket messages, or raw bytes).
+class Channel {
+public:
+    /// A message: for WebSockets one binary message, else a piece of the stream. `end`: the peer has closed.
+    using OnMessage = std::function<void(std::string_view message)>;
+    using OnClosed = std::function<void()>;
+    virtual ~Channel() = default;
+    virtual void on_message(OnMessage handler) = 0;
+    virtual void on_closed(OnClosed handler) = 0;
+    virtual void send(std::string message) = 0;
+    virtual void close() = 0;
+    virtual std::size_t buffered() const = 0;  // Bytes sent and not yet taken by the peer's socket.
+};
+
+/// The way back for one request. Exactly one of respond, begin or upgrade is called. All calls and callbacks
+/// are on the thread that got the request; an implementation hands over to its own thread where it must.
+class Responder {
+public:
+    virtual ~Responder() = default;
+
+    /// The whole answer.
+    virtual void respond(Response response) = 0;
+
+    /// The head of a stream, then pieces, then the end. The bytes are shared, not copied.
+    virtual void begin(Response head) = 0;
+    virtual void write(Bytes piece) = 0;
+    virtual void finish() = 0;
+    virtual std::size_t buffered() const = 0;  // Bytes written and not yet taken by the client.
+
+    /// Runs once when the client is gone before the answer is complete. Set at most once.
+    virtual void on_closed(std::function<void()> handler) = 0;
+
+    /// Accepts a WebSocket with this subprotocol. Null when the request did not ask for one.
+    virtual std::shared_ptr<Channel> upgrade_websocket(std::string subprotocol) = 0;
+};
+
+/// Where requests go: the API server, a test's own function.
+using Handler = std::function<void(Request, std::shared_ptr<Responder>)>;
+
+/// Percent-decoding and query splitting, for every transport.
+std::string percent_decode(std::string_view text);
+std::string percent_encode(std::string_view text);
+std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query);
+
+}  // namespace muster::net
