@@ -1,4 +1,5 @@
-// api/kind.h - the registry: every kind that Muster serves, with its versions, names, schema and columns.
+// api/kind.h - the registry: every kind that Muster serves, with its versions, names, schema and
+// columns.
 #pragma once
 
 #include <memory>
@@ -37,14 +38,14 @@ struct Key {
 };
 std::string to_text(const Key& key);  // "pods/default/web-0", "clusterqueues.kueue.x-k8s.io/team-a"
 
-/// A column of `kubectl get`; `path` is a JSONPath as in a CRD (".status.state"). Built-in kinds whose columns
-/// need code (pods' READY) have a function in api/columns.h instead.
+/// A column of `kubectl get`; `path` is a JSONPath as in a CRD (".status.state"). Built-in kinds
+/// whose columns need code (pods' READY) have a function in api/columns.h instead.
 struct Column {
     std::string name;
-    std::string type;         // string, integer, number, boolean, date
+    std::string type;  // string, integer, number, boolean, date
     std::string path;
     std::string description;
-    int priority = 0;         // Above 0: only with -o wide.
+    int priority = 0;  // Above 0: only with -o wide.
     std::string format;
 };
 
@@ -56,8 +57,8 @@ struct Version {
     bool deprecated = false;
 };
 
-/// A kind, named once. The stored form is the `storage` version; `convert` turns one served version into
-/// another (identity but for apiVersion when null).
+/// A kind, named once. The stored form is the `storage` version; `convert` turns one served version
+/// into another (identity but for apiVersion when null).
 struct Kind {
     std::string group;
     std::string kind;
@@ -66,17 +67,20 @@ struct Kind {
     std::vector<std::string> short_names;
     std::vector<std::string> categories;
     bool namespaced = true;
-    bool has_status = false;  // A /status subresource: main writes keep status, status writes keep the rest.
-    bool custom = false;      // A CRD kind: no strategic merge (415), merge patch by clients.
+    bool has_status =
+        false;  // A /status subresource: main writes keep status, status writes keep the rest.
+    bool custom = false;            // A CRD kind: no strategic merge (415), merge patch by clients.
     std::string scale_spec_path;    // ".spec.replicas"; empty: no /scale.
     std::string scale_status_path;  // ".status.replicas"
     std::string scale_selector_path;  // ".status.selector"; a label selector object for built-ins.
-    std::vector<Version> versions;  // The preferred first.
-    std::string storage;            // Name of the stored version.
-    std::vector<std::string> selectable_fields;  // Field selectors beside metadata.name and metadata.namespace.
+    std::vector<Version> versions;    // The preferred first.
+    std::string storage;              // Name of the stored version.
+    std::vector<std::string>
+        selectable_fields;  // Field selectors beside metadata.name and metadata.namespace.
     Value (*convert)(Value object, std::string_view to_version) = nullptr;
-    std::vector<FieldError> (*validate)(const Value& object, const Value* old) = nullptr;  // Beyond the schema.
-    void (*defaulting)(Value& object) = nullptr;                                        // Beyond the schema.
+    std::vector<FieldError> (*validate)(const Value& object,
+                                        const Value* old) = nullptr;  // Beyond the schema.
+    void (*defaulting)(Value& object) = nullptr;                      // Beyond the schema.
 
     const Version* find_version(std::string_view version) const;
     GroupResource resource() const { return {group, plural}; }

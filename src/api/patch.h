@@ -18,9 +18,10 @@ struct PatchError {
 };
 using Patched = std::variant<Value, PatchError>;
 
-Patched merge_patch(Value target, const Value& patch);                                   // RFC 7386
-Patched json_patch(Value target, const Value& operations);                               // RFC 6902
-Patched strategic_merge_patch(const Schema& schema, Value target, const Value& patch);  // merge keys, $patch, ...
+Patched merge_patch(Value target, const Value& patch);      // RFC 7386
+Patched json_patch(Value target, const Value& operations);  // RFC 6902
+Patched strategic_merge_patch(const Schema& schema, Value target,
+                              const Value& patch);  // merge keys, $patch, ...
 
 /// A field owned by another manager that an apply would change.
 struct ApplyConflict {
@@ -38,15 +39,15 @@ struct ApplyRequest {
     bool force = false;
 };
 
-/// Server-side apply: merges `applied` into `live` (null when it does not exist), drops what this manager had
-/// applied before and nobody else owns, never a field of another manager, and updates metadata.managedFields.
-std::variant<Value, std::vector<ApplyConflict>, PatchError> server_side_apply(const Schema& schema,
-                                                                              const Value& live,
-                                                                              const Value& applied,
-                                                                              const ApplyRequest& request);
+/// Server-side apply: merges `applied` into `live` (null when it does not exist), drops what this
+/// manager had applied before and nobody else owns, never a field of another manager, and updates
+/// metadata.managedFields.
+std::variant<Value, std::vector<ApplyConflict>, PatchError> server_side_apply(
+    const Schema& schema, const Value& live, const Value& applied, const ApplyRequest& request);
 
-/// Records an ordinary write: the fields in which `after` differs from `before` now belong to the manager.
-/// Returns `after` with its managedFields. `before` is null on create.
-Value track_update(const Schema& schema, const Value& before, Value after, const ApplyRequest& request);
+/// Records an ordinary write: the fields in which `after` differs from `before` now belong to the
+/// manager. Returns `after` with its managedFields. `before` is null on create.
+Value track_update(const Schema& schema, const Value& before, Value after,
+                   const ApplyRequest& request);
 
 }  // namespace muster::api

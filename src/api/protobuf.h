@@ -1,4 +1,5 @@
-// api/protobuf.h - reading Kubernetes' protobuf request bodies ("k8s\0" + runtime.Unknown) by schema.
+// api/protobuf.h - reading Kubernetes' protobuf request bodies ("k8s\0" + runtime.Unknown) by
+// schema.
 #pragma once
 
 #include <string_view>
@@ -9,7 +10,8 @@
 
 namespace muster::api {
 
-/// The object with apiVersion and kind, as its JSON would be. Unknown kinds and malformed bytes are errors.
+/// The object with apiVersion and kind, as its JSON would be. Unknown kinds and malformed bytes are
+/// errors.
 std::variant<Value, ParseError> parse_protobuf(std::string_view body);
 
 }  // namespace muster::api

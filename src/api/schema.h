@@ -1,5 +1,5 @@
-// api/schema.h - the shape of a kind: one tree that drives strict checking, pruning, defaults, validation,
-// merge keys, server-side apply, protobuf reading, OpenAPI and the CRDs.
+// api/schema.h - the shape of a kind: one tree that drives strict checking, pruning, defaults,
+// validation, merge keys, server-side apply, protobuf reading, OpenAPI and the CRDs.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ namespace muster::api {
 struct FieldError {
     std::string reason;  // "FieldValueInvalid", "FieldValueRequired", "FieldValueNotSupported", ...
     std::string field;   // "spec.resourceGroups[0].flavors"
-    std::string text;    // What is wrong, the allowed values, and the fix; as the API server words it.
+    std::string
+        text;  // What is wrong, the allowed values, and the fix; as the API server words it.
 };
 
 /// How lists merge in strategic merge patch and server-side apply.
@@ -27,25 +28,25 @@ enum class ListKind : std::uint8_t { atomic, set, map };
 /// A node of a schema. Shared and immutable once built.
 struct Schema {
     enum class Type : std::uint8_t {
-        any,          // x-kubernetes-preserve-unknown-fields: RawExtension, JSON
+        any,  // x-kubernetes-preserve-unknown-fields: RawExtension, JSON
         boolean,
         integer,
         number,
         string,
-        object,       // has `fields`
-        map,          // string -> `element`
-        list,         // of `element`
-        quantity,     // string or number in, string kept
+        object,    // has `fields`
+        map,       // string -> `element`
+        list,      // of `element`
+        quantity,  // string or number in, string kept
         int_or_string,
         time,
         micro_time,
-        bytes,        // base64 text
+        bytes,  // base64 text
     };
     struct Field {
         std::string name;
         std::shared_ptr<const Schema> schema;
         bool required = false;
-        int tag = 0;             // Protobuf field number; 0: not in protobuf.
+        int tag = 0;  // Protobuf field number; 0: not in protobuf.
         std::optional<Value> default_value;
         std::string description;
     };
@@ -56,17 +57,19 @@ struct Schema {
     ListKind list_kind = ListKind::atomic;
     std::vector<std::string> list_keys;  // Keys of a `map` list for server-side apply.
     std::string patch_merge_key;         // Strategic merge patch; empty: replace.
-    bool patch_merge = false;            // Lists: merge by key or as a set; structs: always merge unless below.
-    bool patch_replace = false;          // Strategy "replace" on a struct.
+    bool patch_merge =
+        false;  // Lists: merge by key or as a set; structs: always merge unless below.
+    bool patch_replace = false;  // Strategy "replace" on a struct.
     bool patch_retain_keys = false;
-    bool atomic_map = false;             // x-kubernetes-map-type: atomic
-    bool embedded_object = false;        // x-kubernetes-embedded-resource
+    bool atomic_map = false;       // x-kubernetes-map-type: atomic
+    bool embedded_object = false;  // x-kubernetes-embedded-resource
     bool nullable = false;
-    std::string format;                  // int32, int64, double, ...
-    std::string pattern;                 // RE2
+    std::string format;   // int32, int64, double, ...
+    std::string pattern;  // RE2
     std::vector<std::string> enum_values;
-    std::optional<std::int64_t> minimum, maximum, min_length, max_length, min_items, max_items, max_properties;
-    std::string name;                    // OpenAPI definition name ("io.k8s.api.core.v1.PodSpec"); may be empty.
+    std::optional<std::int64_t> minimum, maximum, min_length, max_length, min_items, max_items,
+        max_properties;
+    std::string name;  // OpenAPI definition name ("io.k8s.api.core.v1.PodSpec"); may be empty.
 
     const Field* find_field(std::string_view field_name) const;
 };

@@ -10,10 +10,12 @@
 
 namespace muster::api {
 
-/// A JSON value. Integers that fit int64 stay integers. Objects keep their members' order and have no key twice.
+/// A JSON value. Integers that fit int64 stay integers. Objects keep their members' order and have
+/// no key twice.
 ///
-/// Reading never fails on shape: a missing member, or a member of something that is not an object, is the null
-/// value, so `pod["spec"]["nodeName"].text_or("")` is safe on any input. The as_x functions require the type.
+/// Reading never fails on shape: a missing member, or a member of something that is not an object,
+/// is the null value, so `pod["spec"]["nodeName"].text_or("")` is safe on any input. The as_x
+/// functions require the type.
 class Value {
 public:
     enum class Type : std::uint8_t { null, boolean, integer, real, string, array, object };
@@ -22,14 +24,14 @@ public:
     using Object = std::vector<Member>;
 
     Value() = default;
-    Value(std::nullptr_t) {}                       // NOLINT(google-explicit-constructor)
-    Value(bool value);                             // NOLINT(google-explicit-constructor)
-    Value(int value);                              // NOLINT(google-explicit-constructor)
-    Value(std::int64_t value);                     // NOLINT(google-explicit-constructor)
-    Value(double value);                           // NOLINT(google-explicit-constructor)
-    Value(std::string value);                      // NOLINT(google-explicit-constructor)
-    Value(std::string_view value);                 // NOLINT(google-explicit-constructor)
-    Value(const char* value);                      // NOLINT(google-explicit-constructor)
+    Value(std::nullptr_t) {}        // NOLINT(google-explicit-constructor)
+    Value(bool value);              // NOLINT(google-explicit-constructor)
+    Value(int value);               // NOLINT(google-explicit-constructor)
+    Value(std::int64_t value);      // NOLINT(google-explicit-constructor)
+    Value(double value);            // NOLINT(google-explicit-constructor)
+    Value(std::string value);       // NOLINT(google-explicit-constructor)
+    Value(std::string_view value);  // NOLINT(google-explicit-constructor)
+    Value(const char* value);       // NOLINT(google-explicit-constructor)
     Value(const Value& other);
     Value(Value&& other) noexcept;
     Value& operator=(const Value& other);
@@ -63,9 +65,9 @@ public:
     /// Arrays: their items; anything else: none. Objects: their members; anything else: none.
     const Array& items() const;
     const Object& members() const;
-    Array& mutable_items();    // Makes a null an empty array. Requires: null or array.
+    Array& mutable_items();     // Makes a null an empty array. Requires: null or array.
     Object& mutable_members();  // Makes a null an empty object. Requires: null or object.
-    std::size_t size() const;  // Items or members; 0 for scalars.
+    std::size_t size() const;   // Items or members; 0 for scalars.
     bool empty() const { return size() == 0; }
 
     /// Member by key, item by index; a shared null value when absent.
@@ -88,8 +90,8 @@ public:
     /// Appends. A null value becomes an array. Requires: null or array.
     Value& push(Value value);
 
-    /// Walks "spec.template.spec" by members and numbers; the shared null value when anything is absent. Keys
-    /// with dots cannot be reached this way.
+    /// Walks "spec.template.spec" by members and numbers; the shared null value when anything is
+    /// absent. Keys with dots cannot be reached this way.
     const Value& path(std::string_view dotted) const;
 
     /// Objects are equal when they have equal members in any order; 1 and 1.0 are equal.

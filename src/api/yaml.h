@@ -1,4 +1,5 @@
-// api/yaml.h - YAML text (as Kubernetes reads it: 1.1 booleans, JSON types) to value trees and back.
+// api/yaml.h - YAML text (as Kubernetes reads it: 1.1 booleans, JSON types) to value trees and
+// back.
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@
 
 namespace muster::api {
 
-/// All documents of a stream; empty ones are dropped. Aliases are expanded up to a bounded size; tags other
-/// than the core ones are errors. Errors name the line.
+/// All documents of a stream; empty ones are dropped. Aliases are expanded up to a bounded size;
+/// tags other than the core ones are errors. Errors name the line.
 std::variant<std::vector<Parsed>, ParseError> parse_yaml(std::string_view text);
 
 /// As kubectl -o yaml prints it: keys sorted, two blanks, strings quoted only where needed.

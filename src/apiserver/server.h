@@ -1,4 +1,5 @@
-// apiserver/server.h - the Kubernetes REST surface over the store: a request value in, an answer out.
+// apiserver/server.h - the Kubernetes REST surface over the store: a request value in, an answer
+// out.
 #pragma once
 
 #include <functional>
@@ -6,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "api/admission.h"
 #include "base/loop.h"
 #include "base/random.h"
 #include "net/http.h"
@@ -13,12 +15,13 @@
 
 namespace muster::apiserver {
 
-/// What the server asks of a node: logs, exec, port-forward and connections to pods. The agent is behind it.
+/// What the server asks of a node: logs, exec, port-forward and connections to pods. The agent is
+/// behind it.
 class Node {
 public:
     virtual ~Node() = default;
-    /// GET .../pods/NAME/log, with its query (container, follow, tailLines, previous, timestamps, sinceSeconds,
-    /// limitBytes).
+    /// GET .../pods/NAME/log, with its query (container, follow, tailLines, previous, timestamps,
+    /// sinceSeconds, limitBytes).
     virtual void logs(const net::Request& request, const std::string& ns, const std::string& pod,
                       std::shared_ptr<net::Responder> responder) = 0;
     /// .../exec, .../attach and .../portforward; the responder is upgraded by the node.
@@ -35,7 +38,8 @@ struct Options {
     std::string service_account_key_pem;    // Private EC key that signs service account tokens.
     std::string certificate_authority_pem;  // Given to pods and kubeconfigs as the CA.
     std::string issuer = "https://kubernetes.default.svc.cluster.local";
-    std::vector<std::pair<std::string, std::string>> static_tokens;  // token -> user "system:admin" etc.
+    std::vector<std::pair<std::string, std::string>>
+        static_tokens;  // token -> user "system:admin" etc.
 };
 
 /// The server. Lives on one loop; requests, timers and store callbacks all arrive there.
@@ -49,11 +53,21 @@ public:
     /// Answers a request, now or when its write is durable.
     void handle(net::Request request, std::shared_ptr<net::Responder> responder);
 
-    /// Where logs, exec and proxies go; without it they answer 503. The node must outlive the server.
+    /// Where logs, exec and proxies go; without it they answer 503. The node must outlive the
+    /// server.
     void set_node(Node* node);
 
-    /// Creates what every cluster has: system namespaces, default roles and bindings, priority classes, the
-    /// kubernetes service. Repeatable. `done` when durable.
+    /// Adds an admission function; they run in the order added, mutations of one are seen by the
+    /// next.
+    void add_admission(api::AdmissionHook hook);
+
+    /// Answers GET .../NAME/SUBRESOURCE of a kind with a function's value (for example
+    /// workloads/why), with the caller's rights on that subresource.
+    using Answer = std::function<net::Response(const net::Request& request, const api::Key& key)>;
+    void add_answer(api::GroupResource resource, std::string subresource, Answer answer);
+
+    /// Creates what every cluster has: system namespaces, default roles and bindings, priority
+    /// classes, the kubernetes service. Repeatable. `done` when durable.
     void bootstrap(std::function<void()> done);
 
     /// Ends all watches and streams.

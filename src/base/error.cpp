@@ -42,8 +42,12 @@ const Row& row_of(Reason reason) {
 
 }  // namespace
 
-const char* reason_word(Reason reason) { return row_of(reason).word; }
+const char* reason_word(Reason reason) {
+    return row_of(reason).word;
+}
 
-int reason_code(Reason reason) { return row_of(reason).code; }
+int reason_code(Reason reason) {
+    return row_of(reason).code;
+}
 
 }  // namespace muster

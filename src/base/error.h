@@ -1,4 +1,5 @@
-// base/error.h - the outside failed: one exception type whose reasons are those of a Kubernetes Status.
+// base/error.h - the outside failed: one exception type whose reasons are those of a Kubernetes
+// Status.
 #pragma once
 
 #include <stdexcept>

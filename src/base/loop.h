@@ -1,4 +1,5 @@
-// base/loop.h - the seam between logic and time: who owns state runs on a Loop and gets time only from it.
+// base/loop.h - the seam between logic and time: who owns state runs on a Loop and gets time only
+// from it.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,9 @@
 
 namespace muster {
 
-/// A queue of tasks and timers that runs them one at a time. Real one: net/asio_loop.h (a thread). Simulated
-/// one: sim/virtual_loop.h (virtual time, order by seed). Everything that owns state lives on exactly one Loop.
+/// A queue of tasks and timers that runs them one at a time. Real one: net/asio_loop.h (a thread).
+/// Simulated one: sim/virtual_loop.h (virtual time, order by seed). Everything that owns state
+/// lives on exactly one Loop.
 class Loop {
 public:
     using Task = std::function<void()>;

@@ -1,4 +1,5 @@
-// base/quantity.h - Kubernetes resource quantities ("500m", "2Gi", "1e3"): exact, integer, with memory of form.
+// base/quantity.h - Kubernetes resource quantities ("500m", "2Gi", "1e3"): exact, integer, with
+// memory of form.
 #pragma once
 
 #include <compare>
@@ -9,8 +10,9 @@
 
 namespace muster {
 
-/// An exact amount in units of 10^-9, as Kubernetes accepts it; wider or finer input is rounded up and capped
-/// as apimachinery does. Printing gives apimachinery's canonical form in the format that was read.
+/// An exact amount in units of 10^-9, as Kubernetes accepts it; wider or finer input is rounded up
+/// and capped as apimachinery does. Printing gives apimachinery's canonical form in the format that
+/// was read.
 class Quantity {
 public:
     enum class Format { decimal_si, binary_si, decimal_exponent };

@@ -20,14 +20,16 @@ std::uint64_t Random::below(std::uint64_t bound) {
     // Values above the last full multiple of `bound` would make small results likelier.
     const std::uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
     std::uint64_t value = next();
-    while (value >= limit) value = next();
+    while (value >= limit)
+        value = next();
     return value % bound;
 }
 
 std::string Random::suffix(int length) {
     static constexpr char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
     std::string text;
-    for (int i = 0; i < length; ++i) text += alphabet[below(sizeof(alphabet) - 1)];
+    for (int i = 0; i < length; ++i)
+        text += alphabet[below(sizeof(alphabet) - 1)];
     return text;
 }
 
@@ -35,9 +37,10 @@ std::string Random::uuid() {
     const std::uint64_t high = (next() & ~0xf000ULL) | 0x4000ULL;
     const std::uint64_t low = (next() & ~(3ULL << 62)) | (2ULL << 62);
     char text[37];
-    std::snprintf(text, sizeof text, "%08x-%04x-%04x-%04x-%012llx", static_cast<unsigned>(high >> 32),
-                  static_cast<unsigned>(high >> 16 & 0xffff), static_cast<unsigned>(high & 0xffff),
-                  static_cast<unsigned>(low >> 48), static_cast<unsigned long long>(low & 0xffffffffffffULL));
+    std::snprintf(text, sizeof text, "%08x-%04x-%04x-%04x-%012llx",
+                  static_cast<unsigned>(high >> 32), static_cast<unsigned>(high >> 16 & 0xffff),
+                  static_cast<unsigned>(high & 0xffff), static_cast<unsigned>(low >> 48),
+                  static_cast<unsigned long long>(low & 0xffffffffffffULL));
     return text;
 }
 

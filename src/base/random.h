@@ -16,7 +16,8 @@ public:
     /// Uniform in [0, bound). Requires: bound > 0.
     std::uint64_t below(std::uint64_t bound);
 
-    /// `length` characters of Kubernetes' safe alphabet ("bcdfghjklmnpqrstvwxz2456789"), for generateName.
+    /// `length` characters of Kubernetes' safe alphabet ("bcdfghjklmnpqrstvwxz2456789"), for
+    /// generateName.
     std::string suffix(int length);
 
     /// A random (version 4) UUID in its usual text form.

@@ -1,4 +1,5 @@
-// base/time.h - points in time and spans, as integers of nanoseconds; the clock is a parameter, never a global.
+// base/time.h - points in time and spans, as integers of nanoseconds; the clock is a parameter,
+// never a global.
 #pragma once
 
 #include <compare>
@@ -15,15 +16,33 @@ struct Duration {
     friend auto operator<=>(const Duration&, const Duration&) = default;
 };
 
-constexpr Duration nanoseconds(std::int64_t n) { return Duration{n}; }
-constexpr Duration microseconds(std::int64_t n) { return Duration{n * 1'000}; }
-constexpr Duration milliseconds(std::int64_t n) { return Duration{n * 1'000'000}; }
-constexpr Duration seconds(std::int64_t n) { return Duration{n * 1'000'000'000}; }
-constexpr Duration minutes(std::int64_t n) { return seconds(n * 60); }
-constexpr Duration hours(std::int64_t n) { return seconds(n * 3600); }
-constexpr Duration operator+(Duration a, Duration b) { return {a.nanoseconds + b.nanoseconds}; }
-constexpr Duration operator-(Duration a, Duration b) { return {a.nanoseconds - b.nanoseconds}; }
-constexpr Duration operator*(Duration a, std::int64_t k) { return {a.nanoseconds * k}; }
+constexpr Duration nanoseconds(std::int64_t n) {
+    return Duration{n};
+}
+constexpr Duration microseconds(std::int64_t n) {
+    return Duration{n * 1'000};
+}
+constexpr Duration milliseconds(std::int64_t n) {
+    return Duration{n * 1'000'000};
+}
+constexpr Duration seconds(std::int64_t n) {
+    return Duration{n * 1'000'000'000};
+}
+constexpr Duration minutes(std::int64_t n) {
+    return seconds(n * 60);
+}
+constexpr Duration hours(std::int64_t n) {
+    return seconds(n * 3600);
+}
+constexpr Duration operator+(Duration a, Duration b) {
+    return {a.nanoseconds + b.nanoseconds};
+}
+constexpr Duration operator-(Duration a, Duration b) {
+    return {a.nanoseconds - b.nanoseconds};
+}
+constexpr Duration operator*(Duration a, std::int64_t k) {
+    return {a.nanoseconds * k};
+}
 
 /// A point in time: nanoseconds since 1970-01-01T00:00:00Z. Zero means "not set".
 struct Time {
@@ -31,9 +50,15 @@ struct Time {
     friend auto operator<=>(const Time&, const Time&) = default;
 };
 
-constexpr Time operator+(Time t, Duration d) { return {t.since_epoch + d.nanoseconds}; }
-constexpr Time operator-(Time t, Duration d) { return {t.since_epoch - d.nanoseconds}; }
-constexpr Duration operator-(Time a, Time b) { return {a.since_epoch - b.since_epoch}; }
+constexpr Time operator+(Time t, Duration d) {
+    return {t.since_epoch + d.nanoseconds};
+}
+constexpr Time operator-(Time t, Duration d) {
+    return {t.since_epoch - d.nanoseconds};
+}
+constexpr Duration operator-(Time a, Time b) {
+    return {a.since_epoch - b.since_epoch};
+}
 
 /// "2023-08-29T02:50:18Z": metav1.Time, whole seconds.
 std::string to_rfc3339(Time time);

@@ -1,11 +1,12 @@
-// control/controller.h - a controller is a value: what it watches and a pure function from what is seen to what
-// to write. The runner owns the queue, retries, conflicts and writes.
+// control/controller.h - a controller is a value: what it watches and a pure function from what is
+// seen to what to write. The runner owns the queue, retries, conflicts and writes.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/kind.h"
@@ -18,51 +19,54 @@ namespace muster::control {
 /// One change to one object, made under the controller's own name.
 struct Write {
     enum class Verb {
-        create,        // An existing object of that name is taken as success when its controller is ours.
-        update,        // Whole object; conflict when `version` is not the server's.
-        merge_patch,   // RFC 7386; with `version` set, only if unchanged.
-        apply,         // Server-side apply, forced, under the controller's field manager.
-        remove,        // Delete with `uid` as precondition when set.
+        create,  // An existing object of that name is taken as success when its controller is ours.
+        update,  // Whole object; conflict when `version` is not the server's.
+        merge_patch,  // RFC 7386; with `version` set, only if unchanged.
+        apply,        // Server-side apply, forced, under the controller's field manager.
+        remove,       // Delete with `uid` as precondition when set.
     };
     Verb verb = Verb::apply;
     api::Key key;
-    std::string api_version;   // "batch/v1"
-    std::string subresource;   // "status" or empty.
+    std::string api_version;  // "batch/v1"
+    std::string subresource;  // "status" or empty.
     api::Value body;
     std::int64_t version = 0;  // 0: none demanded.
     std::string uid;
-    std::string propagation;   // For remove: "Background", "Foreground", "Orphan"; empty: the default.
+    std::string
+        propagation;  // For remove: "Background", "Foreground", "Orphan"; empty: the default.
 };
 
-/// Something outside the API to be asked (a Ray dashboard). Its answer enters the cache as an object of resource
-/// "calls" in group "muster.internal", named by `id`: {status: int (0: unreachable), body: text, at: RFC 3339}.
+/// Something outside the API to be asked (a Ray dashboard). Its answer enters the cache as an
+/// object of resource "calls" in group "muster.internal", named by `id`: {status: int (0:
+/// unreachable), body: text, at: RFC 3339}.
 struct Call {
-    std::string id;       // Idempotency key: the same id is never in flight twice.
-    std::string method;   // GET, POST, DELETE, PUT
-    std::string url;      // "http://NAME.NAMESPACE.svc.cluster.local:8265/api/jobs/"
+    std::string id;      // Idempotency key: the same id is never in flight twice.
+    std::string method;  // GET, POST, DELETE, PUT
+    std::string url;     // "http://NAME.NAMESPACE.svc.cluster.local:8265/api/jobs/"
     std::string body;
-    api::Key wake;        // Reconciled again when the answer is there.
+    api::Key wake;  // Reconciled again when the answer is there.
 };
 
 /// A Kubernetes Event about an object; equal ones are counted by the runner.
 struct Event {
     api::Key about;
-    std::string type;     // Normal, Warning
+    std::string type;  // Normal, Warning
     std::string reason;
     std::string message;
-    std::string action;   // events.k8s.io action; may be empty.
+    std::string action;  // events.k8s.io action; may be empty.
 };
 
 /// What a reconcile wants. Nothing has happened yet when it returns.
 struct Reconciled {
-    std::vector<Write> writes;  // In order; the runner stops at the first that fails and tries the key again.
+    std::vector<Write>
+        writes;  // In order; the runner stops at the first that fails and tries the key again.
     std::vector<Call> calls;
     std::vector<Event> events;
     std::optional<Duration> look_again;  // Absent: only when something watched changes.
 };
 
-/// A kind that a controller watches and the keys to reconcile when one of its objects changes. `before` or
-/// `after` is null on creation and removal.
+/// A kind that a controller watches and the keys to reconcile when one of its objects changes.
+/// `before` or `after` is null on creation and removal.
 struct Watch {
     api::GroupResource resource;
     std::string version;
@@ -76,6 +80,22 @@ struct Controller {
     std::string name;  // Also the field manager and the source of its events.
     std::vector<Watch> watches;
     std::function<Reconciled(const kube::Cache& seen, const api::Key& key, Time now)> reconcile;
+};
+
+/// A controller that decides over the whole of what is seen at once (the queues). It keeps a fold
+/// of the cache that is updated by differences. `observe` is called for each change of a watched
+/// object, in order, on the one control thread; after a burst of changes `plan` runs once. What
+/// `plan` decided it must itself treat as done until it observes the object or hears that the write
+/// failed, so that nothing is decided twice.
+class Planner {
+public:
+    virtual ~Planner() = default;
+    virtual std::string name() const = 0;
+    virtual std::vector<std::pair<api::GroupResource, std::string>> watches()
+        const = 0;  // With the version.
+    virtual void observe(const kube::Object* before, const kube::Object* after) = 0;
+    virtual void failed(const Write& write) = 0;
+    virtual Reconciled plan(const kube::Cache& seen, Time now) = 0;
 };
 
 /// Watch mappings that most controllers need: the object itself; its controlling owner of a kind.

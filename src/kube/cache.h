@@ -1,4 +1,5 @@
-// kube/cache.h - what is seen: the objects of the watched kinds, read-only for everybody but its one writer.
+// kube/cache.h - what is seen: the objects of the watched kinds, read-only for everybody but its
+// one writer.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +29,11 @@ struct Object {
 };
 using ObjectPtr = std::shared_ptr<const Object>;
 
-/// All seen objects, by kind, then namespace and name; with indexes by controlling owner and by label.
+/// All seen objects, by kind, then namespace and name; with indexes by controlling owner and by
+/// label.
 ///
-/// Writes that the server took but the watch has not shown yet are laid over it by the runner, so readers see
-/// their own writes.
+/// Writes that the server took but the watch has not shown yet are laid over it by the runner, so
+/// readers see their own writes.
 class Cache {
 public:
     /// Null when not seen.
@@ -39,7 +41,8 @@ public:
     /// All of a kind in key order; in one namespace when `ns` is not empty.
     std::vector<ObjectPtr> list(const api::GroupResource& resource, std::string_view ns = "") const;
     /// Objects of a kind whose controller owner reference has this uid.
-    std::vector<ObjectPtr> owned_by(const api::GroupResource& resource, std::string_view owner_uid) const;
+    std::vector<ObjectPtr> owned_by(const api::GroupResource& resource,
+                                    std::string_view owner_uid) const;
     /// True when the first full list of every watched kind has been seen.
     bool synced() const { return synced_; }
 
@@ -50,7 +53,9 @@ public:
 
 private:
     std::map<api::GroupResource, std::map<std::pair<std::string, std::string>, ObjectPtr>> objects_;
-    std::map<std::pair<api::GroupResource, std::string>, std::set<std::pair<std::string, std::string>>> by_owner_;
+    std::map<std::pair<api::GroupResource, std::string>,
+             std::set<std::pair<std::string, std::string>>>
+        by_owner_;
     bool synced_ = false;
 };
 

@@ -1,4 +1,5 @@
-// net/http.h - HTTP as values: what a request says, what an answer says, and the way an answer goes back.
+// net/http.h - HTTP as values: what a request says, what an answer says, and the way an answer goes
+// back.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +25,14 @@ struct Headers {
 
 /// Who is at the other end, as far as TLS tells.
 struct Peer {
-    std::string address;                         // "127.0.0.1:51234"; "in-process" inside the program.
-    std::string certificate_name;                // Common name of a verified client certificate, else empty.
+    std::string address;           // "127.0.0.1:51234"; "in-process" inside the program.
+    std::string certificate_name;  // Common name of a verified client certificate, else empty.
     std::vector<std::string> certificate_groups;  // Its organizations.
-    bool trusted = false;                        // In-process caller: acts as `certificate_name` without proof.
+    bool trusted = false;  // In-process caller: acts as `certificate_name` without proof.
 };
 
-/// A complete request. `path` is decoded-safe raw path ("/api/v1/pods"); query pairs are percent-decoded.
+/// A complete request. `path` is decoded-safe raw path ("/api/v1/pods"); query pairs are
+/// percent-decoded.
 struct Request {
     std::string method;
     std::string path;
@@ -53,7 +55,8 @@ struct Response {
 /// A two-way byte stream after an upgrade (WebSocket messages, or raw bytes).
 class Channel {
 public:
-    /// A message: for WebSockets one binary message, else a piece of the stream. `end`: the peer has closed.
+    /// A message: for WebSockets one binary message, else a piece of the stream. `end`: the peer
+    /// has closed.
     using OnMessage = std::function<void(std::string_view message)>;
     using OnClosed = std::function<void()>;
     virtual ~Channel() = default;
@@ -64,8 +67,9 @@ public:
     virtual std::size_t buffered() const = 0;  // Bytes sent and not yet taken by the peer's socket.
 };
 
-/// The way back for one request. Exactly one of respond, begin or upgrade is called. All calls and callbacks
-/// are on the thread that got the request; an implementation hands over to its own thread where it must.
+/// The way back for one request. Exactly one of respond, begin or upgrade is called. All calls and
+/// callbacks are on the thread that got the request; an implementation hands over to its own thread
+/// where it must.
 class Responder {
 public:
     virtual ~Responder() = default;

@@ -1,4 +1,5 @@
-// store/journal.h - the seam between the store and the disk: batches in, a call when they are durable.
+// store/journal.h - the seam between the store and the disk: batches in, a call when they are
+// durable.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ struct Record {
     std::int64_t revision = 0;
 };
 
-/// Where records become durable. Real one: store/rocksdb_journal.h. Simulated one: sim/ (crashes at any point).
+/// Where records become durable. Real one: store/rocksdb_journal.h. Simulated one: sim/ (crashes at
+/// any point).
 class Journal {
 public:
     using Load = std::function<void(Record)>;
@@ -25,11 +27,12 @@ public:
 
     virtual ~Journal() = default;
 
-    /// Calls `load` for each live key and returns the newest revision ever given out. Called once, first.
+    /// Calls `load` for each live key and returns the newest revision ever given out. Called once,
+    /// first.
     virtual std::int64_t load_all(const Load& load) = 0;
 
-    /// Makes the records durable together with what else is waiting (group commit), in order, all or nothing,
-    /// then runs `durable` on the store's thread. On a disk failure the process ends.
+    /// Makes the records durable together with what else is waiting (group commit), in order, all
+    /// or nothing, then runs `durable` on the store's thread. On a disk failure the process ends.
     virtual void append(std::vector<Record> records, Durable durable) = 0;
 };
 

@@ -1,5 +1,5 @@
-// store/store.h - a durable, revisioned, watchable key-value store: all state in memory as bytes, every write
-// on disk before it is visible.
+// store/store.h - a durable, revisioned, watchable key-value store: all state in memory as bytes,
+// every write on disk before it is visible.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace muster::store {
 
-/// Counts all writes of the store's life, across keys and restarts. The resourceVersion of Kubernetes.
+/// Counts all writes of the store's life, across keys and restarts. The resourceVersion of
+/// Kubernetes.
 using Revision = std::int64_t;
 
 /// A key's value as it is now.
@@ -39,9 +40,10 @@ enum class Staged { accepted, conflict };
 
 /// The store. Lives on one thread; the journal's thread posts what is durable back to it.
 ///
-/// A write is staged (checked against the newest state, staged writes included, and given its revision), becomes
-/// durable with others in one group commit, then becomes visible: readers and watchers see it, and `done` runs.
-/// A failed disk write ends the process: nothing that was answered may be lost.
+/// A write is staged (checked against the newest state, staged writes included, and given its
+/// revision), becomes durable with others in one group commit, then becomes visible: readers and
+/// watchers see it, and `done` runs. A failed disk write ends the process: nothing that was
+/// answered may be lost.
 class Store {
 public:
     using Done = std::function<void()>;
@@ -61,19 +63,23 @@ public:
 
     /// The visible value of a key.
     const Entry* find(std::string_view key) const;
-    /// The newest value, staged writes included: what preconditions are checked against. Null value: absent.
+    /// The newest value, staged writes included: what preconditions are checked against. Null
+    /// value: absent.
     Entry newest(std::string_view key) const;
 
-    /// Visible entries with this prefix, after `start_after` (exclusive; empty: from the first), in key order.
-    std::vector<Entry> range(std::string_view prefix, std::string_view start_after, std::size_t limit) const;
+    /// Visible entries with this prefix, after `start_after` (exclusive; empty: from the first), in
+    /// key order.
+    std::vector<Entry> range(std::string_view prefix, std::string_view start_after,
+                             std::size_t limit) const;
     std::size_t count(std::string_view prefix) const;
 
-    /// Stages a write of `value` (null: removal) that holds if the newest revision of the key is `expected` (0:
-    /// absent). `value` must already contain `next_revision()` where it wants to name its own revision.
+    /// Stages a write of `value` (null: removal) that holds if the newest revision of the key is
+    /// `expected` (0: absent). `value` must already contain `next_revision()` where it wants to
+    /// name its own revision.
     Staged stage(std::string key, Bytes value, Revision expected, Done done);
 
-    /// Calls `watcher` for each change under `prefix` after revision `since`, first those kept in history, then
-    /// as they become visible. Absent when `since` is older than the history.
+    /// Calls `watcher` for each change under `prefix` after revision `since`, first those kept in
+    /// history, then as they become visible. Absent when `since` is older than the history.
     std::optional<WatchId> watch(std::string prefix, Revision since, Watcher watcher);
     void unwatch(WatchId watch);
 
