@@ -28,6 +28,7 @@ struct Peer {
     std::string address;           // "127.0.0.1:51234"; "in-process" inside the program.
     std::string certificate_name;  // Common name of a verified client certificate, else empty.
     std::vector<std::string> certificate_groups;  // Its organizations.
+    std::string certificate_problem;  // Why the certificate that was shown is not believed: 401.
     bool trusted = false;  // In-process caller: acts as `certificate_name` without proof.
 };
 

@@ -1,0 +1,98 @@
+// net/client.h - the client's end: requests to any HTTP or HTTPS server, whole answers, streams and
+// WebSockets, over connections that are kept.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/loop.h"
+#include "base/time.h"
+#include "net/asio_loop.h"
+#include "net/http.h"
+
+namespace muster::net {
+
+/// Where a request goes.
+struct Target {
+    enum class Scheme { http, https };
+    Scheme scheme = Scheme::http;
+    std::string host;
+    int port = 80;
+    friend auto operator<=>(const Target&, const Target&) = default;
+};
+
+/// "https://10.0.0.1:6443/base" split; absent when it is not such a URL. `path` gets the rest.
+struct Url {
+    Target target;
+    std::string path;   // "/" at least, still percent-encoded.
+    std::string query;  // Without "?".
+};
+std::optional<Url> parse_url(std::string_view text);
+
+/// How a client proves who it is and whom it believes.
+struct ClientTls {
+    enum class Verify { yes, no };
+    std::string authority_pem;    // Empty: the machine's own authorities.
+    std::string certificate_pem;  // Empty: no client certificate.
+    std::string key_pem;
+    std::string server_name;  // Checked instead of the host when not empty.
+    Verify verify = Verify::yes;
+};
+
+struct ClientOptions {
+    ClientTls tls;
+    /// Gives a socket that is connected, or connecting without blocking; -1 with errno when it
+    /// cannot. Empty: the machine's own network (name lookup blocks the loop for names that are not
+    /// addresses).
+    std::function<int(const std::string& host, int port)> dial;
+    Duration connect_timeout = seconds(10);
+    Duration response_timeout = seconds(60);  // Whole answers only; streams live on.
+    Duration idle_timeout = seconds(60);      // How long an unused connection is kept.
+    std::size_t response_limit = 256 << 20;   // A larger whole answer fails.
+};
+
+/// Sends requests. Its sockets live on `io`; all callbacks run on `home` (which may be `io`).
+/// Methods may be called from any thread. Nothing is called back after the destructor has returned,
+/// if that runs on `home`.
+class Client {
+public:
+    using OnResponse = std::function<void(Response)>;
+    struct Stream {
+        std::function<void(Response head)> on_head;  // Status 0: failed; the body says why.
+        std::function<void(std::string_view piece)> on_piece;
+        std::function<void()> on_closed;  // Exactly once, also after status 0.
+    };
+    enum class StreamId : std::uint64_t {};
+
+    Client(AsioLoop& io, Loop& home, ClientOptions options);
+    ~Client();
+    Client(const Client&) = delete;
+    Client& operator=(const Client&) = delete;
+
+    /// One whole answer. Status 0: the server could not be reached; the body says why.
+    void send(Target target, Request request, OnResponse on_response);
+
+    /// A stream: head, pieces as they come, closed.
+    StreamId open(Target target, Request request, Stream stream);
+
+    /// Ends a stream; nothing of it is called any more once this has run on `home`.
+    void cancel(StreamId stream);
+
+    /// A WebSocket. On success the channel; else null and the server's answer (status 0:
+    /// unreachable). `subprotocols` is the comma-separated list to offer; the chosen one is in the
+    /// answer's Sec-WebSocket-Protocol.
+    using OnChannel = std::function<void(std::shared_ptr<Channel> channel, Response answer)>;
+    void open_websocket(Target target, Request request, std::string subprotocols,
+                        OnChannel on_channel);
+
+private:
+    struct State;
+    std::shared_ptr<State> state_;
+};
+
+}  // namespace muster::net

@@ -1,0 +1,120 @@
+// net/http.cpp - header fields, percent coding and query splitting.
+#include "net/http.h"
+
+#include <cstdint>
+
+namespace muster::net {
+namespace {
+
+char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool same_name(std::string_view a, std::string_view b) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (lower(a[i]) != lower(b[i])) return false;
+    }
+    return true;
+}
+
+int hex_digit(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+std::string decode(std::string_view text, char blank) {
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const int high = text[i] == '%' && i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+        const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
+        if (low >= 0) {
+            out += static_cast<char>(high * 16 + low);
+            i += 2;
+        } else {
+            out += text[i] == blank ? ' ' : text[i];
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string_view Headers::get(std::string_view name) const {
+    for (const auto& [key, value] : fields) {
+        if (same_name(key, name)) return value;
+    }
+    return "";
+}
+
+bool Headers::has(std::string_view name) const {
+    for (const auto& [key, value] : fields) {
+        if (same_name(key, name)) return true;
+    }
+    return false;
+}
+
+void Headers::set(std::string_view name, std::string value) {
+    std::erase_if(fields, [&](const auto& field) { return same_name(field.first, name); });
+    fields.emplace_back(std::string(name), std::move(value));
+}
+
+void Headers::add(std::string_view name, std::string value) {
+    fields.emplace_back(std::string(name), std::move(value));
+}
+
+std::string_view Request::query_value(std::string_view name) const {
+    for (const auto& [key, value] : query) {
+        if (key == name) return value;
+    }
+    return "";
+}
+
+bool Request::has_query(std::string_view name) const {
+    for (const auto& [key, value] : query) {
+        if (key == name) return true;
+    }
+    return false;
+}
+
+std::string percent_decode(std::string_view text) {
+    return decode(text, '\0');
+}
+
+std::string percent_encode(std::string_view text) {
+    static constexpr char digits[] = "0123456789ABCDEF";
+    std::string out;
+    for (const char c : text) {
+        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                           (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '~';
+        if (plain) {
+            out += c;
+        } else {
+            const auto byte = static_cast<std::uint8_t>(c);
+            out += '%';
+            out += digits[byte >> 4];
+            out += digits[byte & 15];
+        }
+    }
+    return out;
+}
+
+std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query) {
+    std::vector<std::pair<std::string, std::string>> pairs;
+    while (!query.empty()) {
+        const std::size_t end = query.find('&');
+        const std::string_view pair = query.substr(0, end);
+        query = end == std::string_view::npos ? "" : query.substr(end + 1);
+        if (pair.empty()) continue;
+        const std::size_t equals = pair.find('=');
+        const std::string_view value =
+            equals == std::string_view::npos ? "" : pair.substr(equals + 1);
+        pairs.emplace_back(decode(pair.substr(0, equals), '+'), decode(value, '+'));
+    }
+    return pairs;
+}
+
+}  // namespace muster::net

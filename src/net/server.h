@@ -1,0 +1,64 @@
+// net/server.h - the server's end: listens, speaks TLS, HTTP/1.1, HTTP/2 and WebSocket, and gives
+// requests to a handler on its own loop.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/loop.h"
+#include "base/time.h"
+#include "net/http.h"
+
+namespace muster::net {
+
+/// Who the server is, and whose client certificates it believes.
+struct ServerTls {
+    std::string certificate_pem;
+    std::string key_pem;
+    std::string client_authority_pem;  // Empty: client certificates are not asked for.
+};
+
+/// How a server listens and what it puts up with.
+struct ServerOptions {
+    std::string address = "127.0.0.1";
+    int port = 0;                      // 0: any free one; ask `port()`.
+    int listening_fd = -1;             // Adopted instead of address and port when not negative.
+    std::optional<ServerTls> tls;      // Absent: plain HTTP (h2 with prior knowledge).
+    int threads = 1;                   // For TLS and framing; each owns its connections.
+    std::size_t body_limit = 3 << 20;  // Larger bodies are answered 413.
+    std::size_t header_limit = 64 << 10;
+    std::size_t connection_limit = 10'000;
+    Duration request_timeout = seconds(60);  // From a request's first byte to its last.
+    Duration idle_timeout = minutes(5);      // A connection without requests.
+};
+
+/// A running server. Requests arrive at `handler` on `home`; the way back hands over to the
+/// server's threads. Answers a request over its limits itself, with a Status object.
+class Server {
+public:
+    /// Listens. Throws Error with a sentence for the user when the address cannot be had.
+    Server(ServerOptions options, Loop& home, Handler handler);
+    ~Server();  // Stops.
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    /// The port it listens on.
+    int port() const;
+
+    /// Also accepts connections from this listening socket (for example one made inside a network
+    /// namespace). Takes the descriptor over.
+    void add_listener(int fd);
+
+    /// Closes the listeners, tells HTTP/2 clients to go away, waits up to `grace` for answers under
+    /// way, then closes everything. No call to the handler happens after it returns. `home` must
+    /// still be running, or be stopped for good.
+    void stop(Duration grace = seconds(1));
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace muster::net
