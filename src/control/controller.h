@@ -47,6 +47,15 @@ struct Call {
     api::Key wake;  // Reconciled again when the answer is there.
 };
 
+/// The answer to a call, as seen in the cache; null when there is none yet.
+const kube::Object* find_answer(const kube::Cache& seen, std::string_view call_id);
+
+/// The last write of this controller to this object that the server refused for good (400, 403, 404
+/// of a namespace, 422, ...): {reason, code, message, at}. Null when none; forgotten when a later
+/// write to the object succeeds.
+const kube::Object* find_refusal(const kube::Cache& seen, std::string_view controller,
+                                 const api::Key& key);
+
 /// A Kubernetes Event about an object; equal ones are counted by the runner.
 struct Event {
     api::Key about;

@@ -29,6 +29,9 @@ struct Object {
 };
 using ObjectPtr = std::shared_ptr<const Object>;
 
+/// Wraps an object's JSON value; key, uid and version are read from its metadata.
+ObjectPtr make_object(const api::GroupResource& resource, api::Value value);
+
 /// All seen objects, by kind, then namespace and name; with indexes by controlling owner and by
 /// label.
 ///

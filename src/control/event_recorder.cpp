@@ -1,0 +1,76 @@
+// control/event_recorder.cpp - names events after their content, so that an equal one only counts
+// up.
+#include "control/event_recorder.h"
+
+#include <cstdio>
+
+#include "kube/request.h"
+
+namespace muster::control {
+namespace {
+
+constexpr std::size_t names_kept_max = 4096;
+constexpr std::size_t message_bytes_max = 1024;  // The API server's own limit.
+
+std::uint64_t hash_of(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325ULL) {
+    for (const char c : text)
+        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    return hash;
+}
+
+std::string name_of(const Event& event, std::string_view uid) {
+    std::uint64_t hash = hash_of(uid);
+    for (const std::string* part : {&event.type, &event.reason, &event.message}) {
+        hash = hash_of(*part, hash_of("\n", hash));
+    }
+    char digits[17];
+    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+    return event.about.name.substr(0, 200) + "." + digits;
+}
+
+}  // namespace
+
+void EventRecorder::record(const Event& event, const kube::Object* about,
+                           std::string_view api_version, std::string_view component) {
+    const std::string uid = about != nullptr ? about->uid : std::string();
+    const std::string name = name_of(event, uid);
+    const std::string ns = event.about.ns.empty() ? "default" : event.about.ns;
+    const kube::Target target{{"", "events"}, "v1"};
+    const std::string now = to_rfc3339(loop_.now());
+    if (written_.size() > names_kept_max) written_.clear();
+    Written& written = written_[name];
+    if (written.count++ > 0) {
+        const api::Value patch =
+            api::Value::object({{"count", written.count}, {"lastTimestamp", now}});
+        transport_.send(kube::patch(target, {target.resource, ns, name}, "",
+                                    "application/merge-patch+json", patch),
+                        [](const net::Response&) {});
+        return;
+    }
+    const api::Kind* kind = api::find_kind(event.about.resource.group, event.about.resource.plural);
+    api::Value involved =
+        api::Value::object({{"apiVersion", api_version},
+                            {"kind", kind != nullptr ? kind->kind : std::string()},
+                            {"name", event.about.name}});
+    if (!event.about.ns.empty()) involved.set("namespace", event.about.ns);
+    if (!uid.empty()) involved.set("uid", uid);
+    if (about != nullptr) involved.set("resourceVersion", std::to_string(about->version));
+    api::Value body =
+        api::Value::object({{"apiVersion", "v1"},
+                            {"kind", "Event"},
+                            {"metadata", api::Value::object({{"name", name}, {"namespace", ns}})},
+                            {"involvedObject", std::move(involved)},
+                            {"type", event.type},
+                            {"reason", event.reason},
+                            {"message", event.message.substr(0, message_bytes_max)},
+                            {"source", api::Value::object({{"component", component}})},
+                            {"reportingComponent", component},
+                            {"reportingInstance", component},
+                            {"firstTimestamp", now},
+                            {"lastTimestamp", now},
+                            {"count", 1}});
+    if (!event.action.empty()) body.set("action", event.action);
+    transport_.send(kube::create(target, ns, name, "", body), [](const net::Response&) {});
+}
+
+}  // namespace muster::control

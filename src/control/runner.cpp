@@ -1,0 +1,438 @@
+// control/runner.cpp - the loop of all controllers: seen changes wake keys, keys are reconciled,
+// writes go out.
+#include "control/runner.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/log.h"
+#include "base/verify.h"
+#include "control/event_recorder.h"
+#include "control/work_queue.h"
+#include "control/writer.h"
+#include "kube/watcher.h"
+
+namespace muster::control {
+namespace {
+
+/// How many keys of one controller may have writes in flight.
+constexpr int running_max = 64;
+
+/// A controller with its queue.
+struct Slot {
+    Controller controller;
+    WorkQueue queue;
+    int running = 0;
+};
+
+/// A planner with when it has to plan.
+struct PlanSlot {
+    std::unique_ptr<Planner> planner;
+    bool dirty = true;  // The first plan runs although nothing has changed yet.
+    std::optional<Time> due;
+    Time not_before;  // After a failed write.
+    int failures = 0;
+    int in_flight = 0;
+};
+
+/// One reconcile whose writes are being sent, in order.
+struct Run {
+    std::size_t slot = 0;
+    api::Key key;
+    Reconciled result;
+    std::size_t next = 0;
+};
+
+}  // namespace
+
+struct Runner::State : std::enable_shared_from_this<Runner::State> {
+    State(kube::Transport& t, Loop& l, AskOutside ask)
+        : transport(t), loop(l), ask_outside(std::move(ask)), writer(t), recorder(t, l) {}
+
+    kube::Transport& transport;
+    Loop& loop;
+    AskOutside ask_outside;
+    Writer writer;
+    EventRecorder recorder;
+    kube::Cache cache;
+    std::vector<std::unique_ptr<Slot>> slots;
+    std::vector<std::unique_ptr<PlanSlot>> planners;
+    std::map<api::GroupResource, std::string> versions;
+    std::map<api::GroupResource, std::unique_ptr<kube::Watcher>> watchers;
+    std::size_t unsynced = 0;
+    std::map<api::Key, std::string>
+        removed_uids;  // Removed by us; its older watch events may still come.
+    std::set<std::string> calls_in_flight;
+    std::map<api::Key, std::set<std::string>>
+        answers_of;  // Wake key -> ids of answers kept for it.
+    std::int64_t local_version = 0;
+    bool pump_posted = false;
+    bool stopped = false;
+    std::optional<Loop::TimerId> timer;
+    Counts counts;
+
+    void watch(const api::GroupResource& resource, const std::string& version);
+    void start_watchers();
+    void see(kube::ObjectPtr object);
+    void see_removal(const api::Key& key, std::int64_t version);
+    void put_local(const std::string& plural, const std::string& name, api::Value value);
+    void notify(const kube::Object* before, const kube::Object* after);
+    void schedule();
+    void pump();
+    void set_timer();
+    void reconcile(std::size_t slot, const api::Key& key);
+    void send_next(const std::shared_ptr<Run>& run);
+    void finish(const std::shared_ptr<Run>& run, Outcome::Kind kind);
+    void plan(PlanSlot& slot);
+    void send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Write>> writes, std::size_t next);
+    void take_outcome(const std::string& controller, const Write& write, const Outcome& outcome);
+    void record(const std::vector<Event>& events, const std::string& component);
+    void ask(const Call& call, std::size_t slot);
+};
+
+Runner::Runner(kube::Transport& transport, Loop& loop, AskOutside ask_outside)
+    : state_(std::make_shared<State>(transport, loop, std::move(ask_outside))) {}
+
+Runner::~Runner() {
+    stop();
+}
+
+void Runner::add(Controller controller) {
+    for (const Watch& watch : controller.watches)
+        state_->watch(watch.resource, watch.version);
+    state_->slots.push_back(std::make_unique<Slot>(Slot{std::move(controller), {}, 0}));
+}
+
+void Runner::add(std::unique_ptr<Planner> planner) {
+    for (const auto& [resource, version] : planner->watches())
+        state_->watch(resource, version);
+    auto slot = std::make_unique<PlanSlot>();
+    slot->planner = std::move(planner);
+    state_->planners.push_back(std::move(slot));
+}
+
+void Runner::start() {
+    state_->start_watchers();
+}
+
+void Runner::stop() {
+    state_->stopped = true;
+    state_->watchers.clear();
+    if (state_->timer) state_->loop.cancel(*std::exchange(state_->timer, std::nullopt));
+}
+
+const kube::Cache& Runner::seen() const {
+    return state_->cache;
+}
+
+Runner::Counts Runner::counts() const {
+    return state_->counts;
+}
+
+bool Runner::at_rest() const {
+    if (!state_->cache.synced() || state_->pump_posted || !state_->calls_in_flight.empty())
+        return false;
+    for (const auto& slot : state_->slots) {
+        if (!slot->queue.idle()) return false;
+    }
+    return std::all_of(state_->planners.begin(), state_->planners.end(),
+                       [](const auto& slot) { return !slot->dirty && slot->in_flight == 0; });
+}
+
+void Runner::State::watch(const api::GroupResource& resource, const std::string& version) {
+    const auto [found, added] = versions.emplace(resource, version);
+    // One cache holds one form of an object.
+    VERIFY(added || found->second == version);
+}
+
+void Runner::State::start_watchers() {
+    unsynced = versions.size();
+    for (const auto& [resource, version] : versions) {
+        kube::WatchEvents events;
+        events.applied = [this](kube::ObjectPtr object) { see(std::move(object)); };
+        events.removed = [this](const api::Key& key, std::int64_t at) { see_removal(key, at); };
+        events.synced = [this] {
+            VERIFY(unsynced > 0);
+            if (--unsynced == 0) {
+                cache.set_synced();
+                schedule();
+            }
+        };
+        watchers[resource] = std::make_unique<kube::Watcher>(
+            transport, loop, kube::Target{resource, version}, std::move(events));
+    }
+    for (auto& [resource, watcher] : watchers)
+        watcher->start();
+}
+
+void Runner::State::see(kube::ObjectPtr object) {
+    const auto gone = removed_uids.find(object->key);
+    if (gone != removed_uids.end() && gone->second == object->uid) return;
+    const kube::ObjectPtr before = cache.find(object->key);
+    if (before != nullptr && before->version >= object->version) return;
+    if (before != nullptr && before->uid != object->uid) {
+        // Removed and made anew between two looks: whoever follows the old one must hear that it is
+        // gone.
+        see_removal(object->key, object->version);
+        cache.put(object);
+        notify(nullptr, object.get());
+        return;
+    }
+    cache.put(object);
+    notify(before.get(), object.get());
+}
+
+void Runner::State::see_removal(const api::Key& key, std::int64_t version) {
+    removed_uids.erase(key);
+    const kube::ObjectPtr before = cache.find(key);
+    if (before == nullptr || before->version > version) return;
+    cache.remove(key);
+    notify(before.get(), nullptr);
+    const auto answers = answers_of.find(key);
+    if (answers == answers_of.end()) return;
+    for (const std::string& id : answers->second)
+        cache.remove({{"muster.internal", "calls"}, "", id});
+    answers_of.erase(answers);
+}
+
+void Runner::State::put_local(const std::string& plural, const std::string& name,
+                              api::Value value) {
+    auto object = std::make_shared<kube::Object>();
+    object->key = {{"muster.internal", plural}, "", name};
+    object->value = std::move(value);
+    object->version = ++local_version;
+    cache.put(std::move(object));
+}
+
+void Runner::State::notify(const kube::Object* before, const kube::Object* after) {
+    const api::GroupResource& resource = (after != nullptr ? after : before)->key.resource;
+    for (auto& slot : slots) {
+        for (const Watch& watch : slot->controller.watches) {
+            if (watch.resource != resource) continue;
+            for (const api::Key& key : watch.wakes(cache, before, after))
+                slot->queue.wake(key);
+        }
+    }
+    for (auto& slot : planners) {
+        for (const auto& [watched, version] : slot->planner->watches()) {
+            if (watched != resource) continue;
+            slot->planner->observe(before, after);
+            slot->dirty = true;
+            break;
+        }
+    }
+    schedule();
+}
+
+void Runner::State::schedule() {
+    if (pump_posted || stopped || !cache.synced()) return;
+    pump_posted = true;
+    loop.post([self = shared_from_this()] { self->pump(); });
+}
+
+void Runner::State::pump() {
+    pump_posted = false;
+    if (stopped) return;
+    const Time now = loop.now();
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        Slot& slot = *slots[i];
+        while (slot.running < running_max) {
+            const std::optional<api::Key> key = slot.queue.take(now);
+            if (!key) break;
+            reconcile(i, *key);
+        }
+    }
+    for (auto& slot : planners) {
+        const bool due = slot->due && *slot->due <= now;
+        if ((slot->dirty || due) && slot->not_before <= now) plan(*slot);
+    }
+    set_timer();
+}
+
+void Runner::State::set_timer() {
+    std::optional<Time> next;
+    const auto sooner = [&](std::optional<Time> time) {
+        if (time && (!next || *time < *next)) next = time;
+    };
+    for (const auto& slot : slots)
+        sooner(slot->queue.next_due());
+    for (const auto& slot : planners) {
+        sooner(slot->due);
+        if (slot->dirty) sooner(slot->not_before);
+    }
+    if (timer) loop.cancel(*std::exchange(timer, std::nullopt));
+    if (!next) return;
+    const Duration delay = std::max(*next - loop.now(), milliseconds(1));
+    timer = loop.after(delay, [self = shared_from_this()] {
+        self->timer.reset();
+        self->schedule();
+    });
+}
+
+void Runner::State::reconcile(std::size_t index, const api::Key& key) {
+    Slot& slot = *slots[index];
+    ++counts.reconciles;
+    ++slot.running;
+    auto run = std::make_shared<Run>(
+        Run{index, key, slot.controller.reconcile(cache, key, loop.now()), 0});
+    record(run->result.events, slot.controller.name);
+    for (const Call& call : run->result.calls)
+        ask(call, index);
+    send_next(run);
+}
+
+void Runner::State::send_next(const std::shared_ptr<Run>& run) {
+    if (run->next == run->result.writes.size()) {
+        finish(run, Outcome::Kind::written);
+        return;
+    }
+    const Write& write = run->result.writes[run->next];
+    const std::string manager = slots[run->slot]->controller.name;
+    ++counts.writes;
+    writer.send(write, manager, versions[write.key.resource],
+                [self = shared_from_this(), run, manager](const Outcome& outcome) {
+                    if (self->stopped) return;
+                    const Write& sent = run->result.writes[run->next++];
+                    self->take_outcome(manager, sent, outcome);
+                    using Kind = Outcome::Kind;
+                    const bool stop = outcome.kind == Kind::conflicted ||
+                                      outcome.kind == Kind::refused || outcome.kind == Kind::failed;
+                    if (stop) {
+                        self->finish(run, outcome.kind);
+                    } else {
+                        self->send_next(run);
+                    }
+                });
+}
+
+void Runner::State::finish(const std::shared_ptr<Run>& run, Outcome::Kind kind) {
+    Slot& slot = *slots[run->slot];
+    --slot.running;
+    if (kind == Outcome::Kind::written) {
+        if (run->result.look_again)
+            slot.queue.wake_at(run->key, loop.now() + *run->result.look_again);
+        slot.queue.done(run->key);
+    } else {
+        slot.queue.failed(run->key, loop.now());
+    }
+    schedule();
+}
+
+void Runner::State::plan(PlanSlot& slot) {
+    ++counts.plans;
+    slot.dirty = false;
+    slot.due.reset();
+    Reconciled result = slot.planner->plan(cache, loop.now());
+    if (result.look_again) slot.due = loop.now() + *result.look_again;
+    record(result.events, slot.planner->name());
+    // Writes of one object keep their order; those of different objects travel side by side.
+    std::map<api::Key, std::shared_ptr<std::vector<Write>>> by_object;
+    std::vector<std::shared_ptr<std::vector<Write>>> in_order;
+    for (Write& write : result.writes) {
+        auto& writes = by_object[write.key];
+        if (writes == nullptr) in_order.push_back(writes = std::make_shared<std::vector<Write>>());
+        writes->push_back(std::move(write));
+    }
+    for (auto& writes : in_order) {
+        ++slot.in_flight;
+        send_planned(slot, std::move(writes), 0);
+    }
+}
+
+void Runner::State::send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Write>> writes,
+                                 std::size_t next) {
+    if (next == writes->size()) {
+        --slot.in_flight;
+        slot.failures = 0;
+        schedule();
+        return;
+    }
+    const Write& write = (*writes)[next];
+    ++counts.writes;
+    writer.send(
+        write, slot.planner->name(), versions[write.key.resource],
+        [self = shared_from_this(), &slot, writes, next](const Outcome& outcome) {
+            if (self->stopped) return;
+            const Write& sent = (*writes)[next];
+            self->take_outcome(slot.planner->name(), sent, outcome);
+            if (outcome.kind == Outcome::Kind::written || outcome.kind == Outcome::Kind::removed) {
+                self->send_planned(slot, writes, next + 1);
+                return;
+            }
+            --slot.in_flight;
+            slot.planner->failed(sent);
+            slot.dirty = true;
+            slot.not_before =
+                self->loop.now() + milliseconds(100LL << std::min(slot.failures++, 8));
+            self->schedule();
+        });
+}
+
+void Runner::State::take_outcome(const std::string& controller, const Write& write,
+                                 const Outcome& outcome) {
+    const std::string refusal = controller + " " + to_text(write.key);
+    switch (outcome.kind) {
+        case Outcome::Kind::written:
+            cache.remove({{"muster.internal", "refusals"}, "", refusal});
+            if (outcome.object != nullptr && versions.contains(write.key.resource))
+                see(outcome.object);
+            return;
+        case Outcome::Kind::removed: {
+            const kube::ObjectPtr before = cache.find(write.key);
+            if (before == nullptr) return;
+            removed_uids[write.key] = before->uid;
+            cache.remove(write.key);
+            notify(before.get(), nullptr);
+            return;
+        }
+        case Outcome::Kind::vanished:
+            return;
+        case Outcome::Kind::conflicted:
+            ++counts.failed_writes;
+            return;
+        case Outcome::Kind::refused:
+            put_local("refusals", refusal,
+                      api::Value::object({{"reason", outcome.reason},
+                                          {"code", outcome.code},
+                                          {"message", outcome.message},
+                                          {"at", to_rfc3339_micro(loop.now())}}));
+            [[fallthrough]];
+        case Outcome::Kind::failed:
+            ++counts.failed_writes;
+            log_warning(controller, to_text(write.key) + ": " + std::to_string(outcome.code) + " " +
+                                        outcome.message);
+            return;
+    }
+}
+
+void Runner::State::record(const std::vector<Event>& events, const std::string& component) {
+    for (const Event& event : events) {
+        ++counts.events;
+        const kube::ObjectPtr about = cache.find(event.about);
+        recorder.record(
+            event, about.get(),
+            api::to_api_version({event.about.resource.group, versions[event.about.resource]}),
+            component);
+    }
+}
+
+void Runner::State::ask(const Call& call, std::size_t slot) {
+    if (!calls_in_flight.insert(call.id).second) return;
+    ++counts.calls;
+    ask_outside(call, [self = shared_from_this(), call, slot](int status, std::string body) {
+        self->calls_in_flight.erase(call.id);
+        if (self->stopped) return;
+        self->put_local("calls", call.id,
+                        api::Value::object({{"status", status},
+                                            {"body", std::move(body)},
+                                            {"at", to_rfc3339_micro(self->loop.now())}}));
+        self->answers_of[call.wake].insert(call.id);
+        self->slots[slot]->queue.wake(call.wake);
+        self->schedule();
+    });
+}
+
+}  // namespace muster::control

@@ -1,0 +1,67 @@
+// control/work_queue.cpp - the queue of keys.
+#include "control/work_queue.h"
+
+#include <algorithm>
+
+#include "base/verify.h"
+
+namespace muster::control {
+
+void WorkQueue::wake(const api::Key& key) {
+    if (running_.contains(key)) {
+        woken_while_running_.insert(key);
+    } else if (in_line_.insert(key).second) {
+        ready_.push_back(key);
+    }
+}
+
+void WorkQueue::wake_at(const api::Key& key, Time when) {
+    const auto found = due_.find(key);
+    if (found != due_.end()) {
+        if (found->second <= when) return;
+        delayed_.erase({found->second, key});
+    }
+    due_[key] = when;
+    delayed_.insert({when, key});
+}
+
+std::optional<api::Key> WorkQueue::take(Time now) {
+    while (!delayed_.empty() && delayed_.begin()->first <= now) {
+        const api::Key key = delayed_.begin()->second;
+        delayed_.erase(delayed_.begin());
+        due_.erase(key);
+        wake(key);
+    }
+    if (ready_.empty()) return std::nullopt;
+    api::Key key = std::move(ready_.front());
+    ready_.pop_front();
+    in_line_.erase(key);
+    running_.insert(key);
+    return key;
+}
+
+void WorkQueue::done(const api::Key& key) {
+    failures_.erase(key);
+    finish(key);
+}
+
+void WorkQueue::failed(const api::Key& key, Time now) {
+    const int doublings = std::min(failures_[key]++, 9);
+    // The failure decides when it comes back: a wake that came meanwhile would make a busy loop of
+    // it.
+    woken_while_running_.erase(key);
+    finish(key);
+    wake_at(key, now + std::min(milliseconds(100LL << doublings), seconds(30)));
+}
+
+std::optional<Time> WorkQueue::next_due() const {
+    if (delayed_.empty()) return std::nullopt;
+    return delayed_.begin()->first;
+}
+
+void WorkQueue::finish(const api::Key& key) {
+    VERIFY(running_.erase(key) == 1);
+    if (woken_while_running_.erase(key) == 1) wake(key);
+}
+
+}  // namespace muster::control

@@ -1,0 +1,48 @@
+// control/work_queue.h - which keys to reconcile next: each at most once in line, never while it
+// runs, failures later and later.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "api/kind.h"
+#include "base/time.h"
+
+namespace muster::control {
+
+/// The work queue of one controller; time is a parameter.
+///
+/// Invariant: a key is in at most one of `ready_` and `running_`; one that is woken while it runs
+/// comes back when it is done.
+class WorkQueue {
+public:
+    /// Puts the key in line now.
+    void wake(const api::Key& key);
+    /// Puts the key in line at a time; the earlier of several counts.
+    void wake_at(const api::Key& key, Time when);
+    /// The next key, which then runs. Absent when none is ready.
+    std::optional<api::Key> take(Time now);
+    /// The key's run is over; a success forgets its failures.
+    void done(const api::Key& key);
+    /// The key's run failed: it comes back after 100 ms, doubling up to 30 s.
+    void failed(const api::Key& key, Time now);
+
+    /// When the earliest delayed key is due. Absent when none is delayed.
+    std::optional<Time> next_due() const;
+    bool idle() const { return ready_.empty() && running_.empty(); }
+
+private:
+    void finish(const api::Key& key);
+    std::deque<api::Key> ready_;
+    std::set<api::Key> in_line_;
+    std::set<api::Key> running_;
+    std::set<api::Key> woken_while_running_;
+    std::set<std::pair<Time, api::Key>> delayed_;
+    std::map<api::Key, Time> due_;
+    std::map<api::Key, int> failures_;
+};
+
+}  // namespace muster::control

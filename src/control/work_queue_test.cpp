@@ -1,0 +1,71 @@
+// control/work_queue_test.cpp - each key once in line, never while it runs, failures later and
+// later.
+#include "control/work_queue.h"
+
+#include <doctest/doctest.h>
+
+namespace muster::control {
+namespace {
+
+const api::Key a{{"", "pods"}, "default", "a"};
+const api::Key b{{"", "pods"}, "default", "b"};
+const Time start{1'000'000'000};
+
+TEST_CASE("a key that is woken twice is taken once") {
+    WorkQueue queue;
+    queue.wake(a);
+    queue.wake(b);
+    queue.wake(a);
+    CHECK(queue.take(start) == a);
+    CHECK(queue.take(start) == b);
+    CHECK_FALSE(queue.take(start).has_value());
+}
+
+TEST_CASE("a key that is woken while it runs comes back when it is done") {
+    WorkQueue queue;
+    queue.wake(a);
+    REQUIRE(queue.take(start) == a);
+    queue.wake(a);
+    CHECK_FALSE(queue.take(start).has_value());
+    queue.done(a);
+    CHECK(queue.take(start) == a);
+    queue.done(a);
+    CHECK(queue.idle());
+}
+
+TEST_CASE("failures come back later and later and a success forgets them") {
+    WorkQueue queue;
+    queue.wake(a);
+    Time now = start;
+    Duration last{0};
+    for (int i = 0; i < 12; ++i) {
+        REQUIRE(queue.take(now) == a);
+        queue.failed(a, now);
+        const Duration wait = *queue.next_due() - now;
+        CHECK(wait >= last);
+        CHECK(wait <= seconds(30));
+        last = wait;
+        CHECK_FALSE(queue.take(now).has_value());
+        now = *queue.next_due();
+    }
+    CHECK(last == seconds(30));
+    REQUIRE(queue.take(now) == a);
+    queue.done(a);
+    queue.wake(a);
+    REQUIRE(queue.take(now) == a);
+    queue.failed(a, now);
+    CHECK(*queue.next_due() - now == milliseconds(100));
+}
+
+TEST_CASE("of several times the earliest counts") {
+    WorkQueue queue;
+    queue.wake_at(a, start + seconds(5));
+    queue.wake_at(a, start + seconds(2));
+    queue.wake_at(a, start + seconds(9));
+    CHECK_FALSE(queue.take(start + seconds(1)).has_value());
+    CHECK(queue.take(start + seconds(2)) == a);
+    CHECK_FALSE(queue.next_due().has_value());
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -1,0 +1,98 @@
+// kube/cache.cpp - the seen objects and their index by owner.
+#include "kube/cache.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/verify.h"
+
+namespace muster::kube {
+namespace {
+
+std::string controller_uid(const api::Value& value) {
+    for (const api::Value& owner : value["metadata"]["ownerReferences"].items()) {
+        if (owner["controller"].boolean_or(false)) return owner["uid"].text();
+    }
+    return {};
+}
+
+}  // namespace
+
+std::string_view Object::label(std::string_view name) const {
+    return value["metadata"]["labels"][name].text_or("");
+}
+
+std::string_view Object::annotation(std::string_view name) const {
+    return value["metadata"]["annotations"][name].text_or("");
+}
+
+bool Object::is_terminating() const {
+    return value["metadata"].has("deletionTimestamp");
+}
+
+ObjectPtr make_object(const api::GroupResource& resource, api::Value value) {
+    auto object = std::make_shared<Object>();
+    const api::Value& metadata = value["metadata"];
+    object->key = {resource, metadata["namespace"].text(), metadata["name"].text()};
+    object->uid = metadata["uid"].text();
+    const std::string version = metadata["resourceVersion"].text();
+    std::from_chars(version.data(), version.data() + version.size(), object->version);
+    object->value = std::move(value);
+    return object;
+}
+
+ObjectPtr Cache::find(const api::Key& key) const {
+    const auto kind = objects_.find(key.resource);
+    if (kind == objects_.end()) return nullptr;
+    const auto found = kind->second.find({key.ns, key.name});
+    return found == kind->second.end() ? nullptr : found->second;
+}
+
+std::vector<ObjectPtr> Cache::list(const api::GroupResource& resource, std::string_view ns) const {
+    std::vector<ObjectPtr> found;
+    const auto kind = objects_.find(resource);
+    if (kind == objects_.end()) return found;
+    auto at = ns.empty() ? kind->second.begin() : kind->second.lower_bound({std::string(ns), ""});
+    for (; at != kind->second.end(); ++at) {
+        if (!ns.empty() && at->first.first != ns) break;
+        found.push_back(at->second);
+    }
+    return found;
+}
+
+std::vector<ObjectPtr> Cache::owned_by(const api::GroupResource& resource,
+                                       std::string_view owner_uid) const {
+    std::vector<ObjectPtr> found;
+    const auto owned = by_owner_.find({resource, std::string(owner_uid)});
+    if (owned == by_owner_.end()) return found;
+    for (const auto& [ns, name] : owned->second) {
+        ObjectPtr object = find({resource, ns, name});
+        VERIFY(object != nullptr);
+        found.push_back(std::move(object));
+    }
+    return found;
+}
+
+void Cache::put(ObjectPtr object) {
+    VERIFY(object != nullptr);
+    remove(object->key);
+    const std::pair<std::string, std::string> place{object->key.ns, object->key.name};
+    const std::string owner = controller_uid(object->value);
+    if (!owner.empty()) by_owner_[{object->key.resource, owner}].insert(place);
+    objects_[object->key.resource][place] = std::move(object);
+}
+
+void Cache::remove(const api::Key& key) {
+    const auto kind = objects_.find(key.resource);
+    if (kind == objects_.end()) return;
+    const auto found = kind->second.find({key.ns, key.name});
+    if (found == kind->second.end()) return;
+    const auto owned = by_owner_.find({key.resource, controller_uid(found->second->value)});
+    if (owned != by_owner_.end()) {
+        owned->second.erase(found->first);
+        if (owned->second.empty()) by_owner_.erase(owned);
+    }
+    kind->second.erase(found);
+}
+
+}  // namespace muster::kube

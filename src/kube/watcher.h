@@ -1,0 +1,74 @@
+// kube/watcher.h - keeps one resource in view: first all objects, then each change, healed after
+// any failure.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/loop.h"
+#include "kube/cache.h"
+#include "kube/request.h"
+#include "kube/transport.h"
+
+namespace muster::kube {
+
+/// What a watcher tells. After the first `synced`, a broken watch that has to start anew tells only
+/// differences.
+struct WatchEvents {
+    std::function<void(ObjectPtr)> applied;                              // Created or changed.
+    std::function<void(const api::Key&, std::int64_t version)> removed;  // Version of the removal.
+    std::function<void()> synced;  // All present objects were told. Once.
+};
+
+/// Watches one resource for as long as it lives. States: empty (nothing seen: asks for all
+/// objects), listing (the initial objects arrive into a side buffer, swapped in whole at their
+/// end), watching (changes arrive), waiting (after a failure, before the next try). An expired
+/// version (410) goes back to empty.
+class Watcher {
+public:
+    Watcher(Transport& transport, Loop& loop, Target target, WatchEvents events);
+    ~Watcher();
+    Watcher(const Watcher&) = delete;
+    Watcher& operator=(const Watcher&) = delete;
+
+    void start();
+    void stop();
+
+private:
+    enum class State { empty, listing, watching, waiting, stopped };
+    using Place = std::pair<std::string, std::string>;
+
+    void open();
+    void take_head(const net::Response& head);
+    void take_piece(std::string_view piece);
+    void take_line(std::string_view line);
+    void take_object(std::string_view type, api::Value value);
+    void finish_listing();
+    void forget_version();
+    void retry();
+
+    Transport& transport_;
+    Loop& loop_;
+    Target target_;
+    WatchEvents events_;
+    State state_ = State::empty;
+    std::string version_;  // Of the newest event; empty: start from all objects.
+    std::string partial_;  // The beginning of a line whose end has not come yet.
+    std::map<Place, ObjectPtr> listed_;
+    std::map<Place, std::int64_t>
+        known_;  // What has been told and not removed, to tell removals after a relist.
+    Transport::StreamId stream_{};
+    bool open_ = false;
+    bool told_synced_ = false;
+    int failures_ = 0;
+    std::shared_ptr<int> alive_ =
+        std::make_shared<int>(0);  // Guards timers that outlive the watcher.
+};
+
+}  // namespace muster::kube
