@@ -51,9 +51,9 @@ struct Column {
 
 /// One served version of a kind.
 struct Version {
-    std::string name;                      // "v1beta1"
-    std::shared_ptr<const Schema> schema;  // Never null.
-    std::vector<Column> columns;           // Without NAME and without AGE for built-ins.
+    std::string name;             // "v1beta1"
+    LazySchema schema;            // `*version.schema`, `version.schema->fields`.
+    std::vector<Column> columns;  // Custom kinds only, without NAME; see api/columns.h.
     bool deprecated = false;
 };
 
@@ -75,6 +75,9 @@ struct Kind {
     std::string scale_selector_path;  // ".status.selector"; a label selector object for built-ins.
     std::vector<Version> versions;    // The preferred first.
     std::string storage;              // Name of the stored version.
+    std::string stored_as;  // Plural in the core group under which it is kept; empty: its own. Only
+                            // events.k8s.io has it; its `convert` then goes from and to core/v1,
+                            // `to_version` being an apiVersion ("v1", "events.k8s.io/v1").
     std::vector<std::string>
         selectable_fields;  // Field selectors beside metadata.name and metadata.namespace.
     Value (*convert)(Value object, std::string_view to_version) = nullptr;
@@ -88,6 +91,14 @@ struct Kind {
 
 /// Every kind, in discovery order. Made once; lives as long as the program.
 const std::vector<Kind>& all_kinds();
+
+/// Kinds that can be created and are answered, but never kept: TokenReview, the access reviews,
+/// Binding. For discovery and reading; find_kind does not know them.
+const std::vector<Kind>& review_kinds();
+
+/// The schema of anything a client may send: kinds, reviews, and what goes to subresources
+/// (DeleteOptions, Eviction, Scale, TokenRequest). Null when unknown.
+const Schema* find_schema(std::string_view api_version, std::string_view kind);
 
 /// Null when not served.
 const Kind* find_kind(std::string_view group, std::string_view plural);

@@ -46,7 +46,10 @@ struct Schema {
         std::string name;
         std::shared_ptr<const Schema> schema;
         bool required = false;
-        int tag = 0;  // Protobuf field number; 0: not in protobuf.
+        bool shown_required = false;  // In OpenAPI only: built-in kinds check it in their own words.
+        int tag = 0;                  // Protobuf field number; 0: not in protobuf.
+        int via = 0;  // Protobuf number of the inlined struct that holds it; 0: none.
+        bool keep_zero = false;  // "", 0, false and {} read from protobuf mean that it was set.
         std::optional<Value> default_value;
         std::string description;
     };
@@ -64,7 +67,8 @@ struct Schema {
     bool atomic_map = false;       // x-kubernetes-map-type: atomic
     bool embedded_object = false;  // x-kubernetes-embedded-resource
     bool nullable = false;
-    std::string format;   // int32, int64, double, ...
+    bool unique_keys = false;  // Lists: a key that stands twice is an error (the custom kinds).
+    std::string format;        // int32, int64, double, items (protobuf: a list in a message), ...
     std::string pattern;  // RE2
     std::vector<std::string> enum_values;
     std::optional<std::int64_t> minimum, maximum, min_length, max_length, min_items, max_items,
@@ -74,13 +78,32 @@ struct Schema {
     const Field* find_field(std::string_view field_name) const;
 };
 
+/// The schema of a definition ("core.v1.PodSpec") of the tables; parsed when first asked, kept for
+/// the program's life. Requires: it is defined. Loop thread only.
+std::shared_ptr<const Schema> schema_of(std::string_view definition);
+
+/// A schema that is looked up when first used, so that a kind that nobody asks for costs nothing.
+/// Loop thread only.
+class LazySchema {
+public:
+    LazySchema() = default;
+    explicit LazySchema(std::string definition) : definition_(std::move(definition)) {}
+    const Schema& operator*() const;
+    const Schema* operator->() const { return &**this; }
+
+private:
+    std::string definition_;
+    mutable std::shared_ptr<const Schema> schema_;
+};
+
 /// Unknown fields, as "spec.foo", in document order.
 std::vector<std::string> unknown_fields(const Schema& schema, const Value& value);
-/// Removes unknown fields.
+/// Removes unknown fields, and nulls where none may stand (they mean "not given").
 void prune(const Schema& schema, Value& value);
 /// Fills what is absent and has a default.
 void apply_defaults(const Schema& schema, Value& value);
-/// Types, required fields, enums, patterns, sizes; list keys unique. Empty: valid.
+/// Types, required fields, enums, patterns, sizes; list keys unique. Empty: valid. A wrong type has
+/// the reason "FieldValueTypeInvalid": for a built-in kind that is a 400 (it cannot be decoded).
 std::vector<FieldError> validate(const Schema& schema, const Value& value);
 
 }  // namespace muster::api
