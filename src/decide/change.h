@@ -1,0 +1,118 @@
+// decide/change.h - everything that can happen to the state, one plain struct each.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "decide/place/pod.h"
+#include "decide/workload.h"
+
+namespace muster::decide {
+
+// Each `...Set` creates or replaces the whole thing; setting what is already so changes nothing.
+
+struct QueueSet {
+    ClusterQueue queue;
+};
+struct QueueRemoved {
+    std::string name;
+};
+struct CohortSet {
+    Cohort cohort;
+};
+struct CohortRemoved {
+    std::string name;
+};
+struct LocalQueueSet {
+    LocalQueue queue;
+};
+struct LocalQueueRemoved {
+    std::string ns;
+    std::string name;
+};
+struct FlavorSet {
+    Flavor flavor;
+};
+struct FlavorRemoved {
+    std::string name;
+};
+struct NamespaceSet {
+    std::string name;
+    Labels labels;
+};
+struct NamespaceRemoved {
+    std::string name;
+};
+struct NodeSet {
+    Node node;
+};
+struct NodeRemoved {
+    std::string name;
+};
+
+/// A pod sits on a node, whoever made it. When it belongs to an admitted workload it takes up one
+/// of the pods promised to it: of `pod_set` if named, else of the pod set with equal requests.
+struct PodBound {
+    std::string name;  // "ns/name"
+    std::string node;
+    PodShape shape;
+    std::string workload;  // Its workload's id; empty: none.
+    std::string pod_set;
+};
+/// The pod's processes are gone (it finished or was removed).
+struct PodGone {
+    std::string name;
+};
+
+/// A workload exists with this content. Of an admitted one only activity and reclaimable pods
+/// count until it is released; the rest is kept for its next turn.
+struct WorkloadSet {
+    Workload workload;
+};
+/// The object is gone. A waiting one is forgotten; one that holds quota holds it until released.
+struct WorkloadRemoved {
+    std::string id;
+};
+/// The objects say that it is admitted: what `decide` decided came true, or a restart.
+struct WorkloadAdmitted {
+    std::string id;
+    Assignment assignment;
+};
+/// The objects say that it is being evicted; it still holds all it had.
+struct WorkloadEvicted {
+    std::string id;
+};
+/// Its processes are gone: what it held is free. It waits again unless it was removed or finished.
+struct WorkloadReleased {
+    std::string id;
+};
+/// It is done for good, and what it held is free at once.
+struct WorkloadFinished {
+    std::string id;
+};
+/// The write of the last decision about it failed: the decision is taken back.
+struct WorkloadFailed {
+    std::string id;
+};
+
+/// How the state decides where the objects leave a choice.
+struct Options {
+    /// `per_node` seats every pod of a gang; `aggregate` compares sums over all nodes, as MCAD.
+    enum class Capacity { per_node, aggregate };
+    /// Order of what has no queue. `fifo` ignores priorities.
+    enum class Order { priority, fifo };
+    Capacity capacity = Capacity::per_node;
+    Order order = Order::priority;
+    friend auto operator<=>(const Options&, const Options&) = default;
+};
+struct OptionsSet {
+    Options options;
+};
+
+using Change =
+    std::variant<QueueSet, QueueRemoved, CohortSet, CohortRemoved, LocalQueueSet, LocalQueueRemoved,
+                 FlavorSet, FlavorRemoved, NamespaceSet, NamespaceRemoved, NodeSet, NodeRemoved,
+                 PodBound, PodGone, WorkloadSet, WorkloadRemoved, WorkloadAdmitted, WorkloadEvicted,
+                 WorkloadReleased, WorkloadFinished, WorkloadFailed, OptionsSet>;
+
+}  // namespace muster::decide

@@ -1,0 +1,86 @@
+// decide/cycle.h - the entry: what happened goes into the state, what to change comes out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "decide/change.h"
+#include "decide/decision.h"
+
+namespace muster::decide {
+
+struct World;
+
+/// The whole world of queues as one value, changed only by `apply` and `decide`. Usage always
+/// equals the sum of what holds it.
+class State {
+public:
+    State();
+    State(const State& other);
+    State(State&& other) noexcept;
+    State& operator=(const State& other);
+    State& operator=(State&& other) noexcept;
+    ~State();
+
+    const World& world() const { return *world_; }
+    World& world() { return *world_; }
+
+private:
+    std::unique_ptr<World> world_;
+};
+
+/// Takes in one thing that happened. Decides nothing. A change about something unknown is kept
+/// where it may come true later (a pod on a node not yet seen) and is otherwise without effect.
+void apply(State& state, const Change& change);
+
+/// Runs cycles until nothing moves any more and returns all that changed. What it decides holds in
+/// the state at once: called again without a change it returns nothing.
+///
+/// Deterministic: the same changes and times give the same decisions; the order in which objects
+/// were set does not matter. A gang is admitted whole or not at all. No admission exceeds a quota.
+Decision decide(State& state, Time now);
+
+/// What the status of a queue shows.
+struct QueueReport {
+    struct Use {
+        Amount used;
+        Amount borrowed;
+        Amount nominal;
+    };
+    enum class Active {
+        ready,
+        stopped,
+        flavor_not_found,
+        cohort_cycle,
+        cluster_queue_not_found,  // Local queues only, as is the next.
+        cluster_queue_inactive,
+    };
+    Active active = Active::ready;
+    std::string detail;  // The missing flavor's name.
+    std::int64_t pending = 0;
+    std::int64_t admitted = 0;                                  // Everything that holds quota.
+    std::map<std::string, std::map<std::string, Use>> flavors;  // Flavor -> resource.
+};
+
+/// Absent when there is no such queue.
+std::optional<QueueReport> report_queue(const State& state, std::string_view name);
+std::optional<QueueReport> report_local_queue(const State& state, std::string_view ns,
+                                              std::string_view name);
+
+/// The workloads that wait in a cluster queue (empty name: those without a queue), first first.
+std::vector<std::string> waiting_in(const State& state, std::string_view cluster_queue, Time now);
+
+/// The reason for which it waits, as last decided. Absent when it does not wait or is unknown.
+std::optional<WaitReason> wait_reason(const State& state, std::string_view workload);
+
+/// What it holds. Absent when it holds nothing or is unknown.
+std::optional<Assignment> assignment_of(const State& state, std::string_view workload);
+
+/// Words for each invariant that does not hold; empty when all do. For tests and the simulator.
+std::vector<std::string> broken_invariants(const State& state);
+
+}  // namespace muster::decide

@@ -1,0 +1,114 @@
+// decide/decision.h - what comes out of a decision: who starts with what, who must go, who waits
+// and why.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/amount.h"
+#include "base/time.h"
+#include "decide/place/place.h"
+#include "decide/workload.h"
+
+namespace muster::decide {
+
+/// Someone who holds some of what is short.
+struct Holder {
+    std::string workload;  // Its id, or "pod ns/name" for a pod that belongs to none.
+    Amount amount;
+    friend auto operator<=>(const Holder&, const Holder&) = default;
+};
+
+/// Why one flavor does not serve one resource of one pod set.
+struct Obstacle {
+    enum class Rule {
+        flavor_missing,
+        untolerated_taint,
+        node_affinity,
+        exceeds_maximum,  // More than the quota can ever give.
+        insufficient,     // More than is free now.
+        not_covered,      // No resource group of the queue has the resource.
+    };
+    Rule rule = Rule::insufficient;
+    std::string pod_set;
+    std::string resource;  // Empty for the first three.
+    std::string flavor;    // Empty for not_covered.
+    Taint taint;           // For untolerated_taint.
+    Amount needed;         // By this pod set.
+    Amount earlier;        // By pod sets before it in the same workload.
+    Amount maximum;        // The most that this queue can ever give.
+    Amount free;           // What it could give now; at least 0.
+    Amount short_by;
+    friend auto operator<=>(const Obstacle&, const Obstacle&) = default;
+};
+
+/// Why a workload waits. Status text, event, `muster why`, SDK and dashboard are made from this
+/// value (why_text.h) and nothing else.
+struct WaitReason {
+    enum class Rule {
+        // Someone must act:
+        deactivated,
+        local_queue_missing,
+        cluster_queue_missing,
+        local_queue_stopped,
+        cluster_queue_stopped,
+        flavor_missing,  // The cluster queue names a flavor that does not exist: it is inactive.
+        cohort_cycle,    // The cluster queue's cohorts form a circle.
+        namespace_mismatch,
+        not_covered,         // A resource that no group of the queue covers.
+        no_matching_flavor,  // Taints or affinity rule out every flavor.
+        exceeds_maximum,     // Needs more than the quota can ever give.
+        exceeds_nodes,       // Does not fit the nodes even when they are empty.
+        // Goes away by itself:
+        backoff,      // Until `until`.
+        being_ended,  // Its earlier run still has processes.
+        quota,        // Waits for others to give back.
+        nodes,        // The gang does not fit what is free on the nodes.
+        behind_head,  // Waits behind `head` in a StrictFIFO queue.
+    };
+    Rule rule = Rule::quota;
+    std::string local_queue;
+    std::string cluster_queue;
+    std::string detail;                // The missing flavor's name.
+    std::string head;                  // For behind_head: the workload in front.
+    Time until;                        // For backoff.
+    std::vector<Obstacle> obstacles;   // For quota rules: in the order tried.
+    std::string pod_set;               // For nodes: the pod set that found no place.
+    std::int64_t placed = 0;           // For nodes: how many pods of the gang did.
+    std::int64_t pods = 0;             // For nodes: how many pods the gang has.
+    std::vector<Refusal> refusals;     // For nodes: why, per node.
+    std::vector<Refusal::Lack> lacks;  // For nodes with the aggregate check, and sums otherwise.
+    friend auto operator<=>(const WaitReason&, const WaitReason&) = default;
+};
+
+/// It may start now, whole. The state treats it as admitted from here on.
+struct Admit {
+    std::string workload;
+    Assignment assignment;
+};
+
+/// It must stop now. It holds what it has until it is released.
+struct Evict {
+    enum class Reason { deactivated, local_queue_stopped, cluster_queue_stopped };
+    std::string workload;
+    Reason reason = Reason::deactivated;
+    std::string queue;  // The queue that was stopped.
+};
+
+/// It waits, and the reason is new.
+struct Wait {
+    std::string workload;
+    WaitReason reason;
+};
+
+/// What to change, and nothing else: what stays as it was is not in it.
+struct Decision {
+    std::vector<Admit> admits;       // In the order they were decided.
+    std::vector<Evict> evicts;       // By workload id.
+    std::vector<Wait> waits;         // By workload id.
+    std::optional<Time> look_again;  // When a backoff ends: the answer may differ from then on.
+};
+
+}  // namespace muster::decide
