@@ -32,14 +32,24 @@ public:
                        std::shared_ptr<net::Responder> responder) = 0;
 };
 
+/// A bearer token that is known from the start, and whose it is.
+struct StaticToken {
+    std::string token;
+    std::string user;                 // "system:admin"
+    std::vector<std::string> groups;  // {"system:masters"}; system:authenticated is added.
+};
+
 /// What the server is made with.
 struct Options {
     Random random{0};                       // Seeded by the caller; uids, generated names.
     std::string service_account_key_pem;    // Private EC key that signs service account tokens.
     std::string certificate_authority_pem;  // Given to pods and kubeconfigs as the CA.
     std::string issuer = "https://kubernetes.default.svc.cluster.local";
-    std::vector<std::pair<std::string, std::string>>
-        static_tokens;  // token -> user "system:admin" etc.
+    std::vector<StaticToken> static_tokens;
+    std::string service_cidr = "10.96.0.0/12";  // Where ClusterIPs come from; .1 is `kubernetes`.
+    int secure_port = 6443;                     // The port behind the service `kubernetes`.
+    std::string advertise_address;              // Where pods reach the server; empty: not said.
+    std::size_t watch_buffer_limit = 8 << 20;   // A watcher that lags by more bytes is ended.
 };
 
 /// The server. Lives on one loop; requests, timers and store callbacks all arrive there.
