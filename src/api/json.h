@@ -12,7 +12,7 @@ namespace muster::api {
 
 /// Why a text is not the JSON it should be.
 struct ParseError {
-    std::string text;  // "unexpected end of JSON input", with line and column where known.
+    std::string text;  // "unexpected end of JSON input (line 3, column 7)"
 };
 
 /// A parsed document and the paths of members that stood twice ("spec.replicas"; the last one won).
@@ -21,7 +21,8 @@ struct Parsed {
     std::vector<std::string> duplicates;
 };
 
-/// Parses one JSON document. Depth is limited to 1,000 levels; invalid UTF-8 is an error.
+/// Parses one JSON document. Depth is limited to 1,000 levels; invalid UTF-8 is an error. An
+/// integer beyond int64 becomes a real.
 std::variant<Parsed, ParseError> parse_json(std::string_view text);
 
 /// Compact JSON, members in order.

@@ -98,11 +98,13 @@ public:
     friend bool operator==(const Value& a, const Value& b);
 
 private:
+    void swap(Value& other) noexcept;
     void destroy();
     Type type_ = Type::null;
     union {
+        std::uint64_t bits_ = 0;  // All of the union, for moving it.
         bool boolean_;
-        std::int64_t integer_ = 0;
+        std::int64_t integer_;
         double real_;
         std::string* string_;
         Array* array_;
