@@ -78,6 +78,11 @@ enum class Gang { each_for_itself, all_or_none };
 std::vector<Seat> place(const std::vector<PodToPlace>& pods, const std::vector<Node>& nodes,
                         const std::vector<SeatedPod>& seated, Gang gang = Gang::each_for_itself);
 
+/// The order in which the pods of a gang are tried: those with more GPUs first, then more cpu, more
+/// memory, and by name.
+bool seated_before(const PodShape& a, const std::string& a_name, const PodShape& b,
+                   const std::string& b_name);
+
 /// kube-scheduler's sentence: "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had
 /// untolerated taint {key: value}." Requires: a seat without node.
 std::string refusal_text(const Seat& seat);

@@ -29,7 +29,8 @@ struct Selector {
     friend auto operator<=>(const Selector&, const Selector&) = default;
 };
 
-/// True when `labels` satisfy all of `selector`.
+/// True when `labels` satisfy the expression, or all of the selector.
+bool matches(const Requirement& requirement, const Labels& labels);
 bool matches(const Selector& selector, const Labels& labels);
 
 /// One term of required node affinity: all expressions must hold. `fields` are over
@@ -39,6 +40,9 @@ struct NodeTerm {
     std::vector<Requirement> fields;
     friend auto operator<=>(const NodeTerm&, const NodeTerm&) = default;
 };
+
+/// True when a node with these labels and this name satisfies the term.
+bool matches(const NodeTerm& term, const Labels& labels, const std::string& node_name);
 
 struct Taint {
     enum class Effect { no_schedule, prefer_no_schedule, no_execute };
@@ -60,6 +64,10 @@ struct Toleration {
 
 /// True when one of `tolerations` tolerates `taint`.
 bool tolerates(const std::vector<Toleration>& tolerations, const Taint& taint);
+
+/// The first taint that keeps a pod away (PreferNoSchedule never does); null when there is none.
+const Taint* untolerated(const std::vector<Taint>& taints,
+                         const std::vector<Toleration>& tolerations);
 
 /// A required inter-pod affinity or anti-affinity term. Namespaces by name; empty: the pod's own.
 struct PodTerm {
@@ -89,6 +97,9 @@ struct PodShape {
     std::vector<HostPort> host_ports;
     friend auto operator<=>(const PodShape&, const PodShape&) = default;
 };
+
+/// True when node selector and required node affinity allow a node with these labels and name.
+bool selects_node(const PodShape& shape, const Labels& labels, const std::string& node_name);
 
 struct Node {
     enum class Scheduling { open, cordoned };
