@@ -1,0 +1,76 @@
+// api/field_error.cpp - what the API server says about a wrong field, in its words.
+#include "api/field_error.h"
+
+#include "api/json.h"
+
+namespace muster::api {
+namespace {
+
+constexpr std::size_t shown_max = 500;
+
+FieldError error(const char* reason, const Path& path, std::string text) {
+    return {reason, path.text(), std::move(text)};
+}
+
+}  // namespace
+
+std::string shown(const Value& value) {
+    std::string text = to_json(value);
+    if (text.size() > shown_max) text = text.substr(0, shown_max) + "...";
+    return text;
+}
+
+FieldError required(const Path& path, std::string_view detail) {
+    std::string text = "Required value";
+    if (!detail.empty()) text.append(": ").append(detail);
+    return error("FieldValueRequired", path, std::move(text));
+}
+
+FieldError invalid(const Path& path, const Value& value, std::string_view detail) {
+    return error("FieldValueInvalid", path,
+                 "Invalid value: " + shown(value) + ": " + std::string(detail));
+}
+
+FieldError forbidden(const Path& path, std::string_view detail) {
+    return error("FieldValueForbidden", path, "Forbidden: " + std::string(detail));
+}
+
+FieldError duplicate(const Path& path, const Value& value) {
+    return error("FieldValueDuplicate", path, "Duplicate value: " + shown(value));
+}
+
+FieldError not_supported(const Path& path, const Value& value,
+                         const std::vector<std::string>& allowed) {
+    std::string text = "Unsupported value: " + shown(value) + ": supported values: ";
+    for (std::size_t i = 0; i < allowed.size(); ++i) {
+        if (i > 0) text += ", ";
+        text += '"' + allowed[i] + '"';
+    }
+    return error("FieldValueNotSupported", path, std::move(text));
+}
+
+FieldError not_found(const Path& path, const Value& value) {
+    return error("FieldValueNotFound", path, "Not found: " + shown(value));
+}
+
+FieldError wrong_type(const Path& path, const Value& value, std::string_view wanted) {
+    static constexpr const char* words[] = {"null",   "boolean", "integer", "number",
+                                            "string", "array",   "object"};
+    const std::string actual = words[static_cast<std::size_t>(value.type())];
+    return error("FieldValueTypeInvalid", path,
+                 "Invalid value: \"" + actual + "\": " + path.text() + " in body must be of type " +
+                     std::string(wanted) + ": \"" + actual + "\"");
+}
+
+FieldError too_long(const Path& path, std::int64_t bytes_max) {
+    return error("FieldValueTooLong", path,
+                 "Too long: may not be more than " + std::to_string(bytes_max) + " bytes");
+}
+
+FieldError too_many(const Path& path, std::size_t actual, std::int64_t items_max) {
+    return error("FieldValueTooMany", path,
+                 "Too many: " + std::to_string(actual) + ": must have at most " +
+                     std::to_string(items_max) + " items");
+}
+
+}  // namespace muster::api
