@@ -42,7 +42,8 @@ std::int64_t number_of(std::string_view text) {
 
 std::vector<std::string> split(std::string_view text, char separator) {
     std::vector<std::string> pieces;
-    while (!text.empty()) pieces.emplace_back(cut(text, separator));
+    while (!text.empty())
+        pieces.emplace_back(cut(text, separator));
     return pieces;
 }
 
@@ -59,7 +60,8 @@ std::string open_api_name(std::string_view definition) {
 class Index {
 public:
     Index() {
-        for (const DefinitionTable& table : definition_tables()) add(table);
+        for (const DefinitionTable& table : definition_tables())
+            add(table);
     }
 
     bool has(std::string_view name) const { return entries_.contains(name); }
@@ -73,7 +75,8 @@ public:
 
     std::vector<std::string_view> names() const {
         std::vector<std::string_view> names;
-        for (const auto& [name, entry] : entries_) names.push_back(name);
+        for (const auto& [name, entry] : entries_)
+            names.push_back(name);
         return names;
     }
 
@@ -174,24 +177,42 @@ Schema::Field Index::field(std::string_view line, bool custom) {
 void set_attribute(Schema& schema, std::string_view attribute) {
     std::string_view value = attribute;
     const std::string_view key = cut(value, '=');
-    if (key == "set") schema.list_kind = ListKind::set;
-    else if (key == "map") schema.list_kind = ListKind::map, schema.list_keys = split(value, ',');
-    else if (key == "merge") schema.patch_merge = true, schema.patch_merge_key = value;
-    else if (key == "replace") schema.patch_replace = true;
-    else if (key == "retain_keys") schema.patch_retain_keys = true;
-    else if (key == "atomic") schema.atomic_map = true;
-    else if (key == "nullable") schema.nullable = true;
-    else if (key == "embedded") schema.embedded_object = true;
-    else if (key == "enum") schema.enum_values = split(value, '|');
-    else if (key == "pattern") schema.pattern = value;
-    else if (key == "min") schema.minimum = number_of(value);
-    else if (key == "max") schema.maximum = number_of(value);
-    else if (key == "min_length") schema.min_length = number_of(value);
-    else if (key == "max_length") schema.max_length = number_of(value);
-    else if (key == "min_items") schema.min_items = number_of(value);
-    else if (key == "max_items") schema.max_items = number_of(value);
-    else if (key == "max_properties") schema.max_properties = number_of(value);
-    else VERIFY(!"a known attribute");
+    if (key == "set")
+        schema.list_kind = ListKind::set;
+    else if (key == "map")
+        schema.list_kind = ListKind::map, schema.list_keys = split(value, ',');
+    else if (key == "merge")
+        schema.patch_merge = true, schema.patch_merge_key = value;
+    else if (key == "replace")
+        schema.patch_replace = true;
+    else if (key == "retain_keys")
+        schema.patch_retain_keys = true;
+    else if (key == "atomic")
+        schema.atomic_map = true;
+    else if (key == "nullable")
+        schema.nullable = true;
+    else if (key == "embedded")
+        schema.embedded_object = true;
+    else if (key == "enum")
+        schema.enum_values = split(value, '|');
+    else if (key == "pattern")
+        schema.pattern = value;
+    else if (key == "min")
+        schema.minimum = number_of(value);
+    else if (key == "max")
+        schema.maximum = number_of(value);
+    else if (key == "min_length")
+        schema.min_length = number_of(value);
+    else if (key == "max_length")
+        schema.max_length = number_of(value);
+    else if (key == "min_items")
+        schema.min_items = number_of(value);
+    else if (key == "max_items")
+        schema.max_items = number_of(value);
+    else if (key == "max_properties")
+        schema.max_properties = number_of(value);
+    else
+        VERIFY(!"a known attribute");
 }
 
 std::shared_ptr<const Schema> Index::typed(std::string_view word, std::string_view attributes,
@@ -202,7 +223,8 @@ std::shared_ptr<const Schema> Index::typed(std::string_view word, std::string_vi
     if (const auto found = shared_.find(key); found != shared_.end()) return found->second;
     Schema made = make(word, custom);
     std::string_view rest = attributes.empty() ? attributes : attributes.substr(1);
-    while (!rest.empty()) set_attribute(made, cut(rest, ' '));
+    while (!rest.empty())
+        set_attribute(made, cut(rest, ' '));
     auto schema = std::make_shared<const Schema>(std::move(made));
     shared_.emplace(std::move(key), schema);
     return schema;
@@ -211,11 +233,16 @@ std::shared_ptr<const Schema> Index::typed(std::string_view word, std::string_vi
 Schema Index::make(std::string_view word, bool custom) {
     using Type = Schema::Type;
     static constexpr std::pair<std::string_view, Type> scalars[] = {
-        {"string", Type::string},         {"bool", Type::boolean},
-        {"int32", Type::integer},         {"int64", Type::integer},
-        {"float64", Type::number},        {"quantity", Type::quantity},
-        {"time", Type::time},             {"micro_time", Type::micro_time},
-        {"bytes", Type::bytes},           {"any", Type::any},
+        {"string", Type::string},
+        {"bool", Type::boolean},
+        {"int32", Type::integer},
+        {"int64", Type::integer},
+        {"float64", Type::number},
+        {"quantity", Type::quantity},
+        {"time", Type::time},
+        {"micro_time", Type::micro_time},
+        {"bytes", Type::bytes},
+        {"any", Type::any},
         {"int_or_string", Type::int_or_string}};
     Schema made;
     if (word.front() == '[' || word.front() == '(' || word.front() == '{') {

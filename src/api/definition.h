@@ -1,16 +1,19 @@
-// api/definition.h - the tables of kinds as text: one line a field, parsed into schemas when first asked.
+// api/definition.h - the tables of kinds as text: one line a field, parsed into schemas when first
+// asked.
 //
-//   @core.v1.Container                                 a definition; `atomic` behind the name: set as a whole
-//   include core.v1.Common                             the fields of another definition
-//   name 1*! string                                    NAME [NUMBER[/OUTER][*][!]] TYPE ATTRIBUTES... [-- description]
-//   ports 6 [core.v1.ContainerPort] map=containerPort,protocol merge=containerPort
+//   @core.v1.Container                                 a definition; `atomic` behind the name: set
+//   as a whole include core.v1.Common                             the fields of another definition
+//   name 1*! string                                    NAME [NUMBER[/OUTER][*][!]] TYPE
+//   ATTRIBUTES... [-- description] ports 6 [core.v1.ContainerPort] map=containerPort,protocol
+//   merge=containerPort
 //
-// NUMBER is the protobuf number, OUTER that of the inlined struct that holds the field; * keeps a zero that
-// stands in protobuf; ! is shown as required (built-in kinds check it in code). Types: string bool int32 int64 float64
-// quantity int_or_string time micro_time bytes any, [T] list, {T} map, (T) list wrapped in a protobuf message,
-// or a definition. Attributes: required default=JSON enum=a|b pattern=RE min= max= min_length= max_length= min_items=
-// max_items= max_properties= set map=KEYS merge[=KEY] replace retain_keys atomic nullable embedded.
-// `include` lines and descriptions are for the custom kinds; so is the check that keys of a list stand once.
+// NUMBER is the protobuf number, OUTER that of the inlined struct that holds the field; * keeps a
+// zero that stands in protobuf; ! is shown as required (built-in kinds check it in code). Types:
+// string bool int32 int64 float64 quantity int_or_string time micro_time bytes any, [T] list, {T}
+// map, (T) list wrapped in a protobuf message, or a definition. Attributes: required default=JSON
+// enum=a|b pattern=RE min= max= min_length= max_length= min_items= max_items= max_properties= set
+// map=KEYS merge[=KEY] replace retain_keys atomic nullable embedded. `include` lines and
+// descriptions are for the custom kinds; so is the check that keys of a list stand once.
 #pragma once
 
 #include <span>

@@ -80,7 +80,7 @@ struct Kind {
                             // `to_version` being an apiVersion ("v1", "events.k8s.io/v1").
     std::vector<std::string>
         selectable_fields;  // Field selectors beside metadata.name and metadata.namespace.
-    std::string caveat;  // Sent as a Warning on create: what this version does not do with it.
+    std::string caveat;     // Sent as a Warning on create: what this version does not do with it.
     Value (*convert)(Value object, std::string_view to_version) = nullptr;
     std::vector<FieldError> (*validate)(const Value& object,
                                         const Value* old) = nullptr;  // Beyond the schema.

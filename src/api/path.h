@@ -1,4 +1,5 @@
-// api/path.h - where a walk through a document is; made text ("spec.containers[0].name") only when something is wrong.
+// api/path.h - where a walk through a document is; made text ("spec.containers[0].name") only when
+// something is wrong.
 #pragma once
 
 #include <cstddef>

@@ -46,9 +46,10 @@ struct Schema {
         std::string name;
         std::shared_ptr<const Schema> schema;
         bool required = false;
-        bool shown_required = false;  // In OpenAPI only: built-in kinds check it in their own words.
-        int tag = 0;                  // Protobuf field number; 0: not in protobuf.
-        int via = 0;  // Protobuf number of the inlined struct that holds it; 0: none.
+        bool shown_required =
+            false;               // In OpenAPI only: built-in kinds check it in their own words.
+        int tag = 0;             // Protobuf field number; 0: not in protobuf.
+        int via = 0;             // Protobuf number of the inlined struct that holds it; 0: none.
         bool keep_zero = false;  // "", 0, false and {} read from protobuf mean that it was set.
         std::optional<Value> default_value;
         std::string description;
@@ -69,7 +70,7 @@ struct Schema {
     bool nullable = false;
     bool unique_keys = false;  // Lists: a key that stands twice is an error (the custom kinds).
     std::string format;        // int32, int64, double, items (protobuf: a list in a message), ...
-    std::string pattern;  // RE2
+    std::string pattern;       // RE2
     std::vector<std::string> enum_values;
     std::optional<std::int64_t> minimum, maximum, min_length, max_length, min_items, max_items,
         max_properties;

@@ -1,0 +1,42 @@
+// api/builtin_validation.h - defaults and checks of the built-in kinds beyond their schemas, as
+// Kubernetes has them.
+#pragma once
+
+#include <vector>
+
+#include "api/path.h"
+#include "api/schema.h"
+#include "api/value.h"
+
+namespace muster::api {
+
+using FieldErrors = std::vector<FieldError>;
+
+void default_pod(Value& pod);
+/// Defaults of a pod's spec, also inside templates.
+void default_pod_spec(Value& spec);
+FieldErrors validate_pod(const Value& pod, const Value* old);
+/// Checks of a pod template's metadata and spec.
+void check_pod_template(const Value& pod_template, const Path& path, FieldErrors& errors);
+void check_pod_spec(const Value& spec, const Path& path, FieldErrors& errors);
+
+void default_job(Value& job);
+FieldErrors validate_job(const Value& job, const Value* old);
+void default_service(Value& service);
+FieldErrors validate_service(const Value& service, const Value* old);
+FieldErrors validate_node(const Value& node, const Value* old);
+void default_namespace(Value& ns);
+FieldErrors validate_namespace(const Value& ns, const Value* old);
+FieldErrors validate_config_map(const Value& config_map, const Value* old);
+void default_secret(Value& secret);
+FieldErrors validate_secret(const Value& secret, const Value* old);
+FieldErrors validate_role(const Value& role, const Value* old);
+void default_role_binding(Value& binding);
+FieldErrors validate_role_binding(const Value& binding, const Value* old);
+void default_priority_class(Value& priority_class);
+FieldErrors validate_priority_class(const Value& priority_class, const Value* old);
+
+/// core/v1 Event to events.k8s.io/v1 and back; `to_version` is an apiVersion.
+Value convert_event(Value event, std::string_view to_version);
+
+}  // namespace muster::api

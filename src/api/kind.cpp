@@ -1,0 +1,121 @@
+// api/kind.cpp - the registry: all families of kinds in discovery order, and look-ups in it.
+#include "api/kind.h"
+
+#include <unordered_map>
+
+#include "api/definition.h"
+#include "api/kind_families.h"
+
+namespace muster::api {
+namespace {
+
+std::vector<Kind> make_all() {
+    std::vector<Kind> all = builtin_kinds();
+    for (auto family : {kueue_kinds, ray_kinds, appwrapper_kinds}) {
+        for (Kind& kind : family())
+            all.push_back(std::move(kind));
+    }
+    return all;
+}
+
+/// "group/name" of each kind, by plural and by kind; made once, as the registry is.
+struct Lookup {
+    std::unordered_map<std::string, const Kind*> by_plural;
+    std::unordered_map<std::string, const Kind*> by_kind;
+    Lookup() {
+        for (const Kind& kind : all_kinds()) {
+            by_plural.emplace(kind.group + "/" + kind.plural, &kind);
+            by_kind.emplace(kind.group + "/" + kind.kind, &kind);
+        }
+    }
+};
+
+const Lookup& lookup() {
+    static const Lookup made;
+    return made;
+}
+
+const Kind* find_in(const std::unordered_map<std::string, const Kind*>& map, std::string_view group,
+                    std::string_view name) {
+    std::string key(group);
+    key.append("/").append(name);
+    const auto found = map.find(key);
+    return found == map.end() ? nullptr : found->second;
+}
+
+/// Bodies that are neither kept nor reviews, by the group version that clients write in them. The
+/// Options and Scale go to every group's subresources, so the group is not looked at.
+const Schema* find_body(std::string_view kind) {
+    static const std::pair<std::string_view, std::string_view> bodies[] = {
+        {"DeleteOptions", "meta.v1.DeleteOptions"},
+        {"Status", "meta.v1.Status"},
+        {"Scale", "autoscaling.v1.Scale"},
+        {"Eviction", "policy.v1.Eviction"},
+        {"TokenRequest", "authentication.v1.TokenRequest"},
+    };
+    for (const auto& [name, definition] : bodies) {
+        if (name == kind) return schema_of(definition).get();
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+GroupVersion parse_group_version(std::string_view api_version) {
+    const std::size_t slash = api_version.find('/');
+    if (slash == std::string_view::npos) return {"", std::string(api_version)};
+    return {std::string(api_version.substr(0, slash)), std::string(api_version.substr(slash + 1))};
+}
+
+std::string to_api_version(const GroupVersion& group_version) {
+    if (group_version.group.empty()) return group_version.version;
+    return group_version.group + "/" + group_version.version;
+}
+
+std::string to_text(const Key& key) {
+    std::string text = key.resource.plural;
+    if (!key.resource.group.empty()) text += "." + key.resource.group;
+    if (!key.ns.empty()) text += "/" + key.ns;
+    return text + "/" + key.name;
+}
+
+const Version* Kind::find_version(std::string_view version) const {
+    for (const Version& each : versions) {
+        if (each.name == version) return &each;
+    }
+    return nullptr;
+}
+
+const std::vector<Kind>& all_kinds() {
+    static const std::vector<Kind> kinds = make_all();
+    return kinds;
+}
+
+const std::vector<Kind>& review_kinds() {
+    static const std::vector<Kind> kinds = builtin_review_kinds();
+    return kinds;
+}
+
+const Kind* find_kind(std::string_view group, std::string_view plural) {
+    return find_in(lookup().by_plural, group, plural);
+}
+
+const Kind* find_kind_named(std::string_view group, std::string_view kind) {
+    return find_in(lookup().by_kind, group, kind);
+}
+
+const Schema* find_schema(std::string_view api_version, std::string_view kind) {
+    const GroupVersion wanted = parse_group_version(api_version);
+    if (const Kind* found = find_kind_named(wanted.group, kind)) {
+        const Version* version = found->find_version(wanted.version);
+        return version == nullptr ? nullptr : &*version->schema;
+    }
+    for (const Kind& review : review_kinds()) {
+        if (review.group != wanted.group || review.kind != kind) continue;
+        const Version* version = review.find_version(wanted.version);
+        if (version != nullptr) return &*version->schema;
+    }
+    return find_body(kind);
+}
+
+}  // namespace muster::api

@@ -1,0 +1,81 @@
+// api/schema_test.cpp - the engine on the tables: unknown fields, pruning, defaults, checks.
+#include "api/schema.h"
+
+#include <doctest/doctest.h>
+
+#include "api/definition.h"
+#include "api/json.h"
+#include "api/kind.h"
+
+namespace muster::api {
+namespace {
+
+Value parsed(std::string_view text) {
+    auto result = parse_json(text);
+    REQUIRE(std::holds_alternative<Parsed>(result));
+    return std::get<Parsed>(std::move(result)).value;
+}
+
+TEST_CASE("every definition parses and every kind has its schemas") {
+    CHECK(all_definitions().size() > 300);
+    for (const std::string_view name : all_definitions())
+        CHECK(schema_of(name));
+    for (const auto* kinds : {&all_kinds(), &review_kinds()}) {
+        for (const Kind& kind : *kinds) {
+            CHECK(kind.find_version(kind.storage) != nullptr);
+            for (const Version& version : kind.versions) {
+                CHECK(version.schema->find_field("metadata") != nullptr);
+                CHECK((!kind.has_status || version.schema->find_field("status") != nullptr));
+            }
+        }
+    }
+}
+
+TEST_CASE("kinds are found by plural and by name, in their group only") {
+    REQUIRE(find_kind("", "pods") != nullptr);
+    CHECK(find_kind("", "pods") == find_kind_named("", "Pod"));
+    CHECK(find_kind("batch", "jobs")->namespaced);
+    CHECK(find_kind("", "jobs") == nullptr);
+    CHECK(find_schema("v1", "DeleteOptions") != nullptr);
+    CHECK(find_schema("authorization.k8s.io/v1", "SelfSubjectAccessReview") != nullptr);
+    CHECK(find_schema("v1", "Nonsense") == nullptr);
+    CHECK(to_text(Key{{"batch", "jobs"}, "sandbox", "train"}) == "jobs.batch/sandbox/train");
+}
+
+TEST_CASE("unknown fields are named by their path and pruned") {
+    Value pod = parsed(R"({"kind":"Pod","spce":1,"metadata":{"name":"a","labels":{"x":"y"}},
+        "spec":{"containers":[{"name":"a"},{"name":"b","imgae":"x","env":[{"nme":"q"}]}]}})");
+    const Schema& schema = *find_kind("", "pods")->versions[0].schema;
+    const std::vector<std::string> expected = {"spce", "spec.containers[1].imgae",
+                                               "spec.containers[1].env[0].nme"};
+    CHECK(unknown_fields(schema, pod) == expected);
+    prune(schema, pod);
+    CHECK(unknown_fields(schema, pod).empty());
+    CHECK(pod["spec"]["containers"][1]["name"].text() == "b");
+}
+
+TEST_CASE("wrong types, enums and quantities are refused in the API server's words") {
+    const Schema& schema = *find_kind("", "pods")->versions[0].schema;
+    const Value pod = parsed(R"({"spec":{"restartPolicy":"Sometimes","priority":"high",
+        "containers":[{"resources":{"limits":{"cpu":"much"}}}]}})");
+    const std::vector<FieldError> errors = validate(schema, pod);
+    REQUIRE(errors.size() == 3);
+    CHECK(errors[0].field == "spec.restartPolicy");
+    CHECK(errors[0].text ==
+          R"(Unsupported value: "Sometimes": supported values: "Always", "Never", "OnFailure")");
+    CHECK(errors[1].reason == "FieldValueTypeInvalid");
+    CHECK(errors[2].field == "spec.containers[0].resources.limits[cpu]");
+}
+
+TEST_CASE("defaults fill what is absent, at every depth") {
+    Value pod = parsed(R"({"spec":{"containers":[{"ports":[{"containerPort":1}]}]}})");
+    const Kind& kind = *find_kind("", "pods");
+    apply_defaults(*kind.versions[0].schema, pod);
+    kind.defaulting(pod);
+    CHECK(pod["spec"]["containers"][0]["ports"][0]["protocol"].text() == "TCP");
+    CHECK(pod["spec"]["terminationGracePeriodSeconds"].integer_or(0) == 30);
+    CHECK(pod["spec"]["containers"][0]["imagePullPolicy"].text() == "Always");
+}
+
+}  // namespace
+}  // namespace muster::api

@@ -1,0 +1,222 @@
+// api/validate.cpp - checks a document against its schema: types, required fields, enums, patterns,
+// sizes, keys.
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+
+#include <re2/re2.h>
+
+#include "api/field_error.h"
+#include "api/json.h"
+#include "api/schema.h"
+#include "base/quantity.h"
+#include "base/time.h"
+#include "base/verify.h"
+
+namespace muster::api {
+namespace {
+
+using Errors = std::vector<FieldError>;
+
+/// A compiled pattern; there are some dozens in the tables, each made once. Loop thread only.
+const RE2& compiled(const std::string& pattern) {
+    static std::map<std::string, std::unique_ptr<RE2>> cache;
+    std::unique_ptr<RE2>& entry = cache[pattern];
+    if (!entry) {
+        entry = std::make_unique<RE2>(pattern, RE2::Quiet);
+        VERIFY(entry->ok());
+    }
+    return *entry;
+}
+
+std::string in_body(const Path& path, const std::string& rest) {
+    return path.text() + " in body " + rest;
+}
+
+void check_numbers(const Schema& schema, const Value& value, const Path& path, Errors& errors) {
+    if (schema.format == "int32" &&
+        (value.as_integer() > std::numeric_limits<std::int32_t>::max() ||
+         value.as_integer() < std::numeric_limits<std::int32_t>::min())) {
+        errors.push_back(invalid(path, value, in_body(path, "must be of type int32")));
+    }
+    if (schema.minimum && value.as_integer() < *schema.minimum) {
+        errors.push_back(invalid(path, value,
+                                 in_body(path, "should be greater than or equal to " +
+                                                   std::to_string(*schema.minimum))));
+    }
+    if (schema.maximum && value.as_integer() > *schema.maximum) {
+        errors.push_back(invalid(
+            path, value,
+            in_body(path, "should be less than or equal to " + std::to_string(*schema.maximum))));
+    }
+}
+
+void check_text(const Schema& schema, const Value& value, const Path& path, Errors& errors) {
+    const std::string& text = value.as_string();
+    if (!schema.enum_values.empty()) {
+        bool known = text.empty() && !schema.min_length;  // "" is how Go clients leave a field out.
+        for (const std::string& allowed : schema.enum_values)
+            known = known || allowed == text;
+        if (!known) errors.push_back(not_supported(path, value, schema.enum_values));
+    }
+    const auto length = static_cast<std::int64_t>(text.size());
+    if (schema.max_length && length > *schema.max_length) {
+        errors.push_back(too_long(path, *schema.max_length));
+    }
+    if (schema.min_length && length < *schema.min_length) {
+        errors.push_back(invalid(
+            path, value,
+            in_body(path,
+                    "should be at least " + std::to_string(*schema.min_length) + " chars long")));
+    }
+    if (!schema.pattern.empty() && !RE2::PartialMatch(text, compiled(schema.pattern))) {
+        errors.push_back(
+            invalid(path, value, in_body(path, "should match '" + schema.pattern + "'")));
+    }
+}
+
+bool is_base64(std::string_view text) {
+    if (text.size() % 4 != 0) return false;
+    while (text.ends_with('='))
+        text.remove_suffix(1);
+    for (const char c : text) {
+        const bool fine = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                          (c >= '0' && c <= '9') || c == '+' || c == '/';
+        if (!fine) return false;
+    }
+    return true;
+}
+
+void check_quantity(const Value& value, const Path& path, Errors& errors) {
+    if (value.is_number()) return;
+    if (!value.is_string()) return errors.push_back(wrong_type(path, value, "quantity"));
+    if (Quantity::parse(value.as_string())) return;
+    errors.push_back(invalid(path, value,
+                             "quantities must match the regular expression "
+                             "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"));
+}
+
+void check_encoded(const Schema& schema, const Value& value, const Path& path, Errors& errors) {
+    if (!value.is_string()) return errors.push_back(wrong_type(path, value, "string"));
+    if (schema.type == Schema::Type::bytes) {
+        if (!is_base64(value.as_string())) {
+            errors.push_back(invalid(path, value, "must be base64 text"));
+        }
+    } else if (!parse_rfc3339(value.as_string())) {
+        errors.push_back(invalid(path, value, in_body(path, "must be of type date-time")));
+    }
+}
+
+void check(const Schema& schema, const Value& value, const Path& path, Errors& errors);
+
+void check_object(const Schema& schema, const Value& value, const Path& path, Errors& errors) {
+    if (!value.is_object()) return errors.push_back(wrong_type(path, value, "object"));
+    for (const Schema::Field& field : schema.fields) {
+        if (field.required && value[field.name].is_null()) {
+            errors.push_back(required(path.child(field.name)));
+        }
+    }
+    for (const Value::Member& member : value.members()) {
+        const Schema::Field* field = schema.find_field(member.key);
+        if (field != nullptr) check(*field->schema, member.value, path.child(member.key), errors);
+    }
+}
+
+/// What makes an item of a set or keyed list the same as another: its keys, defaults filled in, as
+/// JSON.
+Value identity_of(const Schema& schema, const Value& item) {
+    if (schema.list_kind == ListKind::set) return item;
+    Value keys = Value::object();
+    for (const std::string& key : schema.list_keys) {
+        const Value* given = item.find(key);
+        const Schema::Field* field = schema.element->find_field(key);
+        if (given != nullptr) {
+            keys.set(key, *given);
+        } else if (field != nullptr && field->default_value) {
+            keys.set(key, *field->default_value);
+        }
+    }
+    return keys;
+}
+
+void check_list(const Schema& schema, const Value& value, const Path& path, Errors& errors) {
+    if (!value.is_array()) return errors.push_back(wrong_type(path, value, "array"));
+    if (schema.max_items && static_cast<std::int64_t>(value.size()) > *schema.max_items) {
+        return errors.push_back(too_many(path, value.size(), *schema.max_items));
+    }
+    if (schema.min_items && static_cast<std::int64_t>(value.size()) < *schema.min_items) {
+        errors.push_back(invalid(
+            path, Value(static_cast<std::int64_t>(value.size())),
+            in_body(path, "should have at least " + std::to_string(*schema.min_items) + " items")));
+    }
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < value.items().size(); ++i) {
+        const Value& item = value.items()[i];
+        check(*schema.element, item, path.item(i), errors);
+        if (!schema.unique_keys || schema.list_kind == ListKind::atomic) continue;
+        Value identity = identity_of(schema, item);
+        if (!seen.insert(to_json(identity)).second) {
+            errors.push_back(duplicate(path.item(i), identity));
+        }
+    }
+}
+
+void check_map(const Schema& schema, const Value& value, const Path& path, Errors& errors) {
+    if (!value.is_object()) return errors.push_back(wrong_type(path, value, "object"));
+    if (schema.max_properties && static_cast<std::int64_t>(value.size()) > *schema.max_properties) {
+        return errors.push_back(too_many(path, value.size(), *schema.max_properties));
+    }
+    for (const Value::Member& member : value.members()) {
+        check(*schema.element, member.value, path.key(member.key), errors);
+    }
+}
+
+void check(const Schema& schema, const Value& value, const Path& path, Errors& errors) {
+    using Type = Schema::Type;
+    if (value.is_null()) return;  // Not given; `required` is the parent's to say.
+    switch (schema.type) {
+        case Type::any:
+            return;
+        case Type::boolean:
+            if (!value.is_boolean()) errors.push_back(wrong_type(path, value, "boolean"));
+            return;
+        case Type::integer:
+            if (!value.is_integer()) return errors.push_back(wrong_type(path, value, "integer"));
+            return check_numbers(schema, value, path, errors);
+        case Type::number:
+            if (!value.is_number()) errors.push_back(wrong_type(path, value, "number"));
+            return;
+        case Type::string:
+            if (!value.is_string()) return errors.push_back(wrong_type(path, value, "string"));
+            return check_text(schema, value, path, errors);
+        case Type::object:
+            return check_object(schema, value, path, errors);
+        case Type::map:
+            return check_map(schema, value, path, errors);
+        case Type::list:
+            return check_list(schema, value, path, errors);
+        case Type::quantity:
+            return check_quantity(value, path, errors);
+        case Type::int_or_string:
+            if (!value.is_integer() && !value.is_string()) {
+                errors.push_back(wrong_type(path, value, "integer or string"));
+            }
+            return;
+        case Type::time:
+        case Type::micro_time:
+        case Type::bytes:
+            return check_encoded(schema, value, path, errors);
+    }
+}
+
+}  // namespace
+
+std::vector<FieldError> validate(const Schema& schema, const Value& value) {
+    Errors errors;
+    check(schema, value, Path(), errors);
+    return errors;
+}
+
+}  // namespace muster::api
