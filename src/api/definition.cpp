@@ -105,7 +105,8 @@ void Index::add(const DefinitionTable& table) {
         const std::string_view name = cut(head, ' ');
         entry.atomic = head == "atomic";
         entry.custom = table.custom;
-        entry.body = rest.substr(0, rest.find("\n@") + 1);
+        const std::size_t next = rest.find("\n@");
+        entry.body = rest.substr(0, next == std::string_view::npos ? next : next + 1);
         if (rest.starts_with("@")) entry.body = {};
         rest.remove_prefix(entry.body.size());
         VERIFY(entries_.emplace(name, std::move(entry)).second);
