@@ -1,0 +1,36 @@
+// control/owner.cpp - owner references and derived names.
+#include "control/owner.h"
+
+#include <cstdint>
+
+namespace muster::control {
+
+api::Value owner_reference(const kube::Object& owner) {
+    return api::Value::object({{"apiVersion", owner.value["apiVersion"]},
+                               {"kind", owner.value["kind"]},
+                               {"name", owner.key.name},
+                               {"uid", owner.uid},
+                               {"controller", true},
+                               {"blockOwnerDeletion", true}});
+}
+
+std::string derived_suffix(std::string_view owner_uid, std::string_view what) {
+    static constexpr std::string_view alphabet = "bcdfghjklmnpqrstvwxz2456789";
+    std::uint64_t hash = 0xcbf29ce484222325ULL;
+    const auto mix = [&hash](std::string_view text) {
+        for (const char c : text)
+            hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    };
+    mix(owner_uid);
+    mix("/");
+    mix(what);
+    hash ^= hash >> 29;  // FNV's low bits follow the last character too closely.
+    std::string suffix;
+    for (int i = 0; i < 5; ++i) {
+        suffix += alphabet[hash % alphabet.size()];
+        hash /= alphabet.size();
+    }
+    return suffix;
+}
+
+}  // namespace muster::control

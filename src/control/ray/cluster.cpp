@@ -1,0 +1,197 @@
+// control/ray/cluster.cpp - reconciling a RayCluster: service, pods, status.
+#include "control/ray/cluster.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "control/ray/cluster_status.h"
+#include "control/ray/names.h"
+#include "control/ray/pods.h"
+#include "control/ray/validate.h"
+
+namespace muster::control::ray {
+namespace {
+
+using api::Value;
+
+constexpr std::string_view controller_name = "raycluster-controller";
+
+/// One reconcile in the making.
+struct Pass {
+    const kube::Cache& seen;
+    const kube::Object& cluster;
+    std::vector<kube::ObjectPtr> pods;  // All that the cluster owns.
+    Reconciled result;
+
+    void remove(const kube::Object& pod, const std::string& reason, const std::string& why) {
+        result.writes.push_back({Write::Verb::remove, pod.key, "v1", "", {}, 0, pod.uid, ""});
+        result.events.push_back(
+            {cluster.key, "Normal", reason, why + " Pod " + to_text(pod.key), "Delete"});
+    }
+
+    void create(Value pod, const std::string& reason) {
+        const api::Key key{ray::pods, cluster.key.ns, pod["metadata"]["name"].text()};
+        result.events.push_back(
+            {cluster.key, "Normal", reason, "Created Pod " + key.ns + "/" + key.name, "Create"});
+        result.writes.push_back({Write::Verb::create, key, "v1", "", std::move(pod), 0, "", ""});
+    }
+};
+
+/// A pod that will not come back by itself.
+bool is_lost(const kube::Object& pod) {
+    const std::string_view phase = pod.value["status"]["phase"].text_or("");
+    if (phase == "Failed" || phase == "Succeeded") return true;
+    if (phase != "Running" || pod.value["spec"]["restartPolicy"].text_or("Always") != "Never")
+        return false;
+    const std::string_view ray_container = pod.value["spec"]["containers"][0]["name"].text_or("");
+    for (const Value& status : pod.value["status"]["containerStatuses"].items()) {
+        if (status["name"].text_or("") == ray_container) return status["state"].has("terminated");
+    }
+    return false;
+}
+
+void reconcile_service(Pass& pass) {
+    Value service = head_service(pass.cluster);
+    const api::Key key{services, pass.cluster.key.ns, service["metadata"]["name"].text()};
+    if (pass.seen.find(key) != nullptr) return;  // Created once, never updated.
+    pass.result.events.push_back(
+        {pass.cluster.key, "Normal", "CreatedService", "Created Service " + key.name, "Create"});
+    pass.result.writes.push_back(
+        {Write::Verb::create, key, "v1", "", std::move(service), 0, "", ""});
+}
+
+void delete_all_pods(Pass& pass) {
+    for (const kube::ObjectPtr& pod : pass.pods) {
+        if (!pod->is_terminating())
+            pass.remove(*pod, "DeletedPod", "Suspended the cluster: deleted");
+    }
+}
+
+/// The smallest number whose pod name nobody has, starting at `number`.
+template <typename NameOf>
+int free_number(const kube::Cache& seen, const std::string& ns, int number, NameOf name_of) {
+    while (seen.find({ray::pods, ns, name_of(number)}) != nullptr)
+        ++number;
+    return number;
+}
+
+void reconcile_head(Pass& pass) {
+    bool present = false;
+    for (const kube::ObjectPtr& pod : pass.pods) {
+        if (pod->label(node_type_label) != "head" || pod->is_terminating()) continue;
+        if (is_lost(*pod)) {
+            pass.remove(*pod, "DeletedHeadPod", "Deleted a lost head");
+        } else if (std::exchange(present, true)) {
+            pass.remove(*pod, "DeletedHeadPod", "Deleted a surplus head");
+        }
+    }
+    if (present) return;
+    const int number = free_number(pass.seen, pass.cluster.key.ns, 0,
+                                   [&](int n) { return head_pod_name(pass.cluster, n); });
+    pass.create(head_pod(pass.cluster, number), "CreatedHeadPod");
+}
+
+void reconcile_group(Pass& pass, const Value& group) {
+    const std::string_view name = group["groupName"].text_or("");
+    std::set<std::string> to_delete;
+    for (const Value& worker : group["scaleStrategy"]["workersToDelete"].items())
+        to_delete.insert(worker.text());
+    std::vector<kube::ObjectPtr> running;
+    for (const kube::ObjectPtr& pod : pass.pods) {
+        if (pod->label(group_label) != name || pod->label(node_type_label) != "worker" ||
+            pod->is_terminating()) {
+            continue;
+        }
+        if (is_lost(*pod)) {
+            pass.remove(*pod, "DeletedWorkerPod", "Deleted a lost worker");
+        } else if (to_delete.contains(pod->key.name)) {
+            pass.remove(*pod, "DeletedWorkerPod", "Deleted as scaleStrategy asks");
+        } else {
+            running.push_back(pod);
+        }
+    }
+    const auto desired = static_cast<std::size_t>(desired_replicas(group));
+    // Surplus: those that are not ready go first, then the last by name.
+    std::sort(
+        running.begin(), running.end(), [](const kube::ObjectPtr& a, const kube::ObjectPtr& b) {
+            return std::pair(!is_ready(*a), a->key.name) < std::pair(!is_ready(*b), b->key.name);
+        });
+    for (std::size_t i = desired; i < running.size(); ++i) {
+        pass.remove(*running[i], "DeletedWorkerPod", "Deleted a surplus worker");
+    }
+    int number = 0;
+    for (std::size_t i = running.size(); i < desired; ++i, ++number) {
+        number = free_number(pass.seen, pass.cluster.key.ns, number,
+                             [&](int n) { return worker_pod_name(pass.cluster, group, n); });
+        pass.create(worker_pod(pass.cluster, group, number), "CreatedWorkerPod");
+    }
+}
+
+void reconcile_pods(Pass& pass) {
+    const Value& cluster = pass.cluster.value;
+    for (const Value& condition : cluster["status"]["conditions"].items()) {
+        const std::string_view type = condition["type"].text_or("");
+        if (type == "RayClusterSuspending" && condition["status"].text_or("") == "True") {
+            delete_all_pods(pass);
+            return;
+        }
+    }
+    // A wish to suspend is first written down (as the Suspending condition), so that it is atomic.
+    if (cluster["spec"]["suspend"].boolean_or(false)) return;
+    reconcile_head(pass);
+    for (const Value& group : cluster["spec"]["workerGroupSpecs"].items())
+        reconcile_group(pass, group);
+}
+
+std::optional<std::string> refused_write(const Pass& pass) {
+    for (const Write& write : pass.result.writes) {
+        if (const kube::Object* refusal = find_refusal(pass.seen, controller_name, write.key)) {
+            return refusal->value["message"].text();
+        }
+    }
+    return std::nullopt;
+}
+
+Reconciled reconcile(const kube::Cache& seen, const api::Key& key, Time now) {
+    const kube::ObjectPtr cluster = seen.find(key);
+    if (cluster == nullptr || cluster->is_terminating() || !is_managed_here(cluster->value))
+        return {};
+    Pass pass{seen, *cluster, seen.owned_by(ray::pods, cluster->uid), {}};
+    ClusterView view{*cluster, pass.pods, check_cluster(cluster->value), std::nullopt, now};
+    if (view.problem) {
+        const bool told = cluster->value["status"]["reason"].text_or("") == view.problem->message;
+        if (!told)
+            pass.result.events.push_back(
+                {key, "Warning", view.problem->reason, view.problem->message, "Validate"});
+    } else {
+        reconcile_service(pass);
+        reconcile_pods(pass);
+        view.failure = refused_write(pass);
+    }
+    Value status = cluster_status(view);
+    if (!(status == cluster->value["status"])) {
+        Value body = cluster->value;
+        body.set("status", std::move(status));
+        // Status first: suspending must be on record before its pods go, and a refused pod must
+        // show.
+        pass.result.writes.insert(pass.result.writes.begin(),
+                                  {Write::Verb::update, key, "ray.io/v1", "status", std::move(body),
+                                   cluster->version, "", ""});
+    }
+    return std::move(pass.result);
+}
+
+}  // namespace
+
+Controller cluster_controller() {
+    Controller controller;
+    controller.name = controller_name;
+    controller.watches = {watch_self(clusters, "v1"), watch_owned(ray::pods, "v1", clusters),
+                          watch_owned(services, "v1", clusters)};
+    controller.reconcile = reconcile;
+    return controller;
+}
+
+}  // namespace muster::control::ray

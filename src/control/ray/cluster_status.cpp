@@ -1,0 +1,279 @@
+// control/ray/cluster_status.cpp - counts, endpoints, conditions and state of a RayCluster.
+#include "control/ray/cluster_status.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/quantity.h"
+#include "control/ray/names.h"
+
+namespace muster::control::ray {
+namespace {
+
+using api::Value;
+
+struct Counts {
+    std::int64_t desired = 0;
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+    std::int64_t ready = 0;
+    std::int64_t available = 0;  // Running or ready, as KubeRay counts.
+    const kube::Object* head = nullptr;
+};
+
+Counts count(const ClusterView& view) {
+    Counts counts;
+    for (const Value& group : view.cluster.value["spec"]["workerGroupSpecs"].items()) {
+        counts.desired += desired_replicas(group);
+        const bool suspended = group["suspend"].boolean_or(false);
+        counts.low += suspended ? 0 : group["minReplicas"].integer_or(0);
+        counts.high += suspended ? 0 : group["maxReplicas"].integer_or(INT32_MAX);
+    }
+    counts.high = std::min<std::int64_t>(counts.high, INT32_MAX);
+    for (const kube::ObjectPtr& pod : view.pods) {
+        if (pod->is_terminating()) continue;
+        if (pod->label(node_type_label) == "head") {
+            counts.head = pod.get();
+            continue;
+        }
+        if (is_ready(*pod)) ++counts.ready;
+        if (pod->value["status"]["phase"].text_or("") == "Running") ++counts.available;
+    }
+    return counts;
+}
+
+std::optional<Quantity> amount_of(const Value& resources, std::string_view name) {
+    for (const char* from : {"requests", "limits"}) {
+        const Value& value = resources[from][name];
+        if (value.is_integer()) return Quantity::from_units(value.as_integer());
+        if (value.is_string()) return Quantity::parse(value.as_string());
+    }
+    return std::nullopt;
+}
+
+Quantity sum_of(const Value& spec, std::string_view name) {
+    Quantity sum;
+    const auto add = [&](const Value& group, std::int64_t times) {
+        for (const Value& container : group["template"]["spec"]["containers"].items()) {
+            const auto amount = amount_of(container["resources"], name);
+            for (std::int64_t i = 0; amount && i < times; ++i)
+                sum = sum + *amount;
+        }
+    };
+    add(spec["headGroupSpec"], 1);
+    for (const Value& group : spec["workerGroupSpecs"].items())
+        add(group, desired_replicas(group));
+    return sum;
+}
+
+/// Sets a condition, or removes it when `status` is empty. Its time moves only when its status
+/// does.
+void set_condition(Value& conditions, std::string_view type, std::string_view status,
+                   std::string_view reason, const std::string& message, Time now) {
+    Value::Array& items = conditions.mutable_items();
+    const auto found = std::find_if(items.begin(), items.end(),
+                                    [&](const Value& c) { return c["type"].text_or("") == type; });
+    if (status.empty()) {
+        if (found != items.end()) items.erase(found);
+        return;
+    }
+    Value condition = Value::object({{"type", type},
+                                     {"status", status},
+                                     {"lastTransitionTime", to_rfc3339(now)},
+                                     {"reason", reason},
+                                     {"message", message}});
+    if (found == items.end()) {
+        items.push_back(std::move(condition));
+        return;
+    }
+    if ((*found)["status"].text_or("") == status)
+        condition.set("lastTransitionTime", (*found)["lastTransitionTime"]);
+    *found = std::move(condition);
+}
+
+std::string_view condition_status(const Value& conditions, std::string_view type) {
+    for (const Value& condition : conditions.items()) {
+        if (condition["type"].text_or("") == type) return condition["status"].text_or("");
+    }
+    return "";
+}
+
+struct PodReason {
+    std::string reason;
+    std::string message;
+};
+
+/// Why a pod is not ready: its first waiting or terminated container, else its Ready or
+/// PodScheduled condition.
+PodReason reason_of(const kube::Object& pod) {
+    for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
+        for (const Value& container : pod.value["status"][list].items()) {
+            for (const char* state : {"waiting", "terminated"}) {
+                const Value& detail = container["state"][state];
+                const std::string reason = detail["reason"].text();
+                if (reason.empty() || reason == "Completed") continue;
+                return {reason, detail["message"].text()};
+            }
+        }
+    }
+    for (const Value& condition : pod.value["status"]["conditions"].items()) {
+        const bool is_false = condition["status"].text_or("") == "False";
+        if (is_false && !condition["reason"].text_or("").empty()) {
+            return {condition["reason"].text(), condition["message"].text()};
+        }
+    }
+    return {"Unknown", ""};
+}
+
+void set_head_condition(Value& conditions, const Counts& counts, Time now) {
+    if (counts.head == nullptr) {
+        set_condition(conditions, "HeadPodReady", "False", "HeadPodNotFound", "Head Pod not found",
+                      now);
+    } else if (is_ready(*counts.head)) {
+        set_condition(conditions, "HeadPodReady", "True", "HeadPodRunningAndReady", "", now);
+    } else {
+        const PodReason why = reason_of(*counts.head);
+        set_condition(conditions, "HeadPodReady", "False", why.reason, why.message, now);
+    }
+}
+
+void set_suspend_conditions(Value& conditions, bool wanted, bool any_pods, Time now) {
+    const bool suspending = condition_status(conditions, "RayClusterSuspending") == "True";
+    const bool suspended = condition_status(conditions, "RayClusterSuspended") == "True";
+    const auto set = [&](std::string_view type, bool on) {
+        set_condition(conditions, type, on ? "True" : "False", type, "", now);
+    };
+    if (suspending) {
+        if (any_pods) return;
+        set("RayClusterSuspending", false);
+        set("RayClusterSuspended", true);
+        set_condition(conditions, "RayClusterProvisioned", "False", "RayClusterPodsProvisioning",
+                      "RayCluster has been suspended", now);
+    } else if (suspended) {
+        if (!wanted) set("RayClusterSuspended", false);
+    } else if (wanted) {
+        set("RayClusterSuspending", true);
+    }
+}
+
+void set_head(Value& status, const ClusterView& view, const Counts& counts) {
+    Value head = Value::object();
+    const std::string service = head_service_name(view.cluster.key.name);
+    if (counts.head != nullptr) {
+        const std::string ip = counts.head->value["status"]["podIP"].text();
+        head.set("podName", counts.head->key.name);
+        if (!ip.empty()) head.set("podIP", ip);
+        if (!ip.empty()) head.set("serviceIP", ip);
+    }
+    head.set("serviceName", service);
+    status.set("head", std::move(head));
+}
+
+void set_endpoints(Value& status, const Value& spec) {
+    Value endpoints = Value::object();
+    for (const Value& port :
+         spec["headGroupSpec"]["template"]["spec"]["containers"][0]["ports"].items()) {
+        const std::string number = std::to_string(port["containerPort"].integer_or(0));
+        const std::string name = port["name"].text();
+        endpoints.set(name.empty() ? number + "-port" : name, number);
+    }
+    if (endpoints.empty()) {
+        endpoints = Value::object({{"client", "10001"},
+                                   {"gcs-server", "6379"},
+                                   {"dashboard", "8265"},
+                                   {"serve", "8000"}});
+    }
+    if (!endpoints.has("metrics")) endpoints.set("metrics", "8080");
+    status.set("endpoints", std::move(endpoints));
+}
+
+void set_state(Value& status, std::string_view state, Time now) {
+    if (status["state"].text_or("") == state) return;
+    status.set("state", state);
+    if (!state.empty()) status.at("stateTransitionTimes").set(state, to_rfc3339(now));
+}
+
+/// The state in one word; `ready` only while it is true.
+std::string_view state_of(const ClusterView& view, const Counts& counts, const Value& conditions) {
+    if (view.problem) return "failed";
+    if (condition_status(conditions, "RayClusterSuspended") == "True") return "suspended";
+    const bool all_ready =
+        counts.head != nullptr && is_ready(*counts.head) && counts.ready >= counts.desired;
+    if (all_ready && condition_status(conditions, "RayClusterSuspending") != "True") return "ready";
+    if (condition_status(conditions, "RayClusterProvisioned") == "True") return "unhealthy";
+    return "";
+}
+
+}  // namespace
+
+bool is_ready(const kube::Object& pod) {
+    if (pod.is_terminating() || pod.value["status"]["phase"].text_or("") != "Running") return false;
+    for (const Value& condition : pod.value["status"]["conditions"].items()) {
+        if (condition["type"].text_or("") == "Ready")
+            return condition["status"].text_or("") == "True";
+    }
+    return false;
+}
+
+std::int64_t desired_replicas(const Value& group) {
+    if (group["suspend"].boolean_or(false)) return 0;
+    const std::int64_t low = group["minReplicas"].integer_or(0);
+    const std::int64_t high = std::max(low, group["maxReplicas"].integer_or(INT32_MAX));
+    return std::clamp(group["replicas"].integer_or(0), low, high);
+}
+
+Value cluster_status(const ClusterView& view) {
+    const Value& spec = view.cluster.value["spec"];
+    const Value& before = view.cluster.value["status"];
+    Value status = before.is_object() ? before : Value::object();
+    const Counts counts = count(view);
+    if (!view.problem) {
+        status.set("desiredWorkerReplicas", counts.desired);
+        status.set("minWorkerReplicas", counts.low);
+        status.set("maxWorkerReplicas", counts.high);
+        status.set("readyWorkerReplicas", counts.ready);
+        status.set("availableWorkerReplicas", counts.available);
+        status.set("desiredCPU", sum_of(spec, "cpu").text());
+        status.set("desiredMemory", sum_of(spec, "memory").text());
+        status.set("desiredGPU", sum_of(spec, "nvidia.com/gpu").text());
+        status.set("desiredTPU", sum_of(spec, "google.com/tpu").text());
+        set_endpoints(status, spec);
+        set_head(status, view, counts);
+    }
+    Value conditions = status["conditions"];
+    const bool all_ready =
+        counts.head != nullptr && is_ready(*counts.head) && counts.ready >= counts.desired;
+    if (!view.problem) {
+        set_head_condition(conditions, counts, view.now);
+        if (all_ready) {
+            set_condition(conditions, "RayClusterProvisioned", "True",
+                          "AllPodRunningAndReadyFirstTime",
+                          "All Ray Pods are ready for the first time", view.now);
+        } else if (condition_status(conditions, "RayClusterProvisioned").empty()) {
+            set_condition(conditions, "RayClusterProvisioned", "False",
+                          "RayClusterPodsProvisioning",
+                          "RayCluster Pods are being provisioned for first time", view.now);
+        }
+        set_suspend_conditions(conditions, spec["suspend"].boolean_or(false), !view.pods.empty(),
+                               view.now);
+    }
+    if (view.failure) {
+        set_condition(conditions, "ReplicaFailure", "True", "FailedCreateWorkerPod", *view.failure,
+                      view.now);
+    } else {
+        set_condition(conditions, "ReplicaFailure", "", "", "", view.now);
+    }
+    set_state(status, state_of(view, counts, conditions), view.now);
+    if (!conditions.empty()) status.set("conditions", std::move(conditions));
+    if (view.problem) {
+        status.set("reason", view.problem->message);
+    } else {
+        status.erase("reason");
+    }
+    status.set("observedGeneration", view.cluster.value["metadata"]["generation"].integer_or(1));
+    if (!(status == before)) status.set("lastUpdateTime", to_rfc3339(view.now));
+    return status;
+}
+
+}  // namespace muster::control::ray

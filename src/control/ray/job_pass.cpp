@@ -1,0 +1,145 @@
+// control/ray/job_pass.cpp - the steps that several states of a RayJob share.
+#include "control/ray/job_pass.h"
+
+#include <utility>
+#include <variant>
+
+#include "api/json.h"
+
+namespace muster::control::ray {
+namespace {
+
+using api::Value;
+
+bool past_deadline(JobPass& pass, std::string_view field, const std::optional<Time>& start) {
+    if (!pass.spec().has(field) || !start) return false;
+    const Time deadline = *start + seconds(pass.spec()[field].integer_or(0));
+    if (deadline <= pass.now) return true;
+    pass.look_again(deadline - pass.now);
+    return false;
+}
+
+}  // namespace
+
+kube::ObjectPtr JobPass::cluster() const {
+    const std::string name = text("rayClusterName");
+    return name.empty() ? nullptr : seen.find({clusters, job.key.ns, name});
+}
+
+kube::ObjectPtr JobPass::submitter() const {
+    const kube::ObjectPtr found = seen.find(submitter_key());
+    if (found == nullptr) return nullptr;
+    for (const Value& owner : found->value["metadata"]["ownerReferences"].items()) {
+        if (owner["uid"].text_or("") == job.uid) return found;
+    }
+    return nullptr;
+}
+
+void JobPass::event(std::string_view type, std::string_view reason, std::string message,
+                    std::string_view action) {
+    result.events.push_back(
+        {job.key, std::string(type), std::string(reason), std::move(message), std::string(action)});
+}
+
+void JobPass::remove(const kube::Object& object, std::string_view api_version,
+                     std::string_view reason) {
+    if (object.is_terminating()) return;
+    event("Normal", reason, "Deleted " + to_text(object.key), "Delete");
+    result.writes.push_back({Write::Verb::remove,
+                             object.key,
+                             std::string(api_version),
+                             "",
+                             {},
+                             0,
+                             object.uid,
+                             "Background"});
+}
+
+void JobPass::look_again(Duration after) {
+    if (!result.look_again || after < *result.look_again) result.look_again = after;
+}
+
+std::optional<Time> time_of(const Value& value) {
+    return parse_rfc3339(value.text_or(""));
+}
+
+void set_deployment(JobPass& pass, std::string_view deployment, std::string_view reason,
+                    const std::string& message) {
+    pass.status.set("jobDeploymentStatus", deployment);
+    if (reason.empty()) {
+        pass.status.erase("reason");
+    } else {
+        pass.status.set("reason", reason);
+    }
+    if (message.empty()) {
+        pass.status.erase("message");
+    } else {
+        pass.status.set("message", message);
+    }
+}
+
+/// Ends the try: another one while the back-off limit allows, else Failed.
+void fail(JobPass& pass, std::string_view reason, const std::string& message) {
+    const std::int64_t failed = pass.status["failed"].integer_or(0) + 1;
+    pass.status.set("failed", failed);
+    pass.status.set("endTime", to_rfc3339(pass.now));
+    const bool retryable =
+        reason != "DeadlineExceeded" && reason != "JobStatusCheckTimeoutExceeded";
+    const bool again = retryable && failed <= pass.spec()["backoffLimit"].integer_or(0);
+    set_deployment(pass, again ? "Retrying" : "Failed", reason, message);
+    if (!again) pass.event("Warning", "RayJobFailed", message, "Reconcile");
+}
+
+bool missed_deadline(JobPass& pass, Deadline which) {
+    const auto start = time_of(pass.status["startTime"]);
+    if (past_deadline(pass, "activeDeadlineSeconds", start)) {
+        fail(pass, "DeadlineExceeded",
+             "The RayJob has passed the activeDeadlineSeconds. StartTime: " +
+                 pass.text("startTime"));
+        return true;
+    }
+    if (which == Deadline::before_running &&
+        past_deadline(pass, "preRunningDeadlineSeconds", start)) {
+        fail(pass, "PreRunningDeadlineExceeded",
+             "The RayJob has passed the preRunningDeadlineSeconds. StartTime: " +
+                 pass.text("startTime"));
+        return true;
+    }
+    return false;
+}
+
+RayState poll(JobPass& pass) {
+    const std::string call_id = "rayjob-status/" + pass.job.uid + "/" + pass.text("jobId");
+    const kube::Object* answer = find_answer(pass.seen, call_id);
+    RayState state;
+    const auto at = answer != nullptr ? time_of(answer->value["at"]) : std::nullopt;
+    if (at) {
+        state.answered = answer->value["status"].integer_or(0) != 0;
+        auto parsed = api::parse_json(answer->value["body"].text_or(""));
+        if (answer->value["status"].integer_or(0) == 200 &&
+            std::holds_alternative<api::Parsed>(parsed)) {
+            const Value& body = std::get<api::Parsed>(parsed).value;
+            state.known = true;
+            state.status = body["status"].text();
+            state.message = body["message"].text();
+            Value info = Value::object();
+            for (const char* field : {"start_time", "end_time"}) {
+                if (!body[field].is_number()) continue;
+                const Time time{static_cast<std::int64_t>(body[field].as_real()) * 1'000'000};
+                info.set(std::string_view(field) == "start_time" ? "startTime" : "endTime",
+                         to_rfc3339(time));
+            }
+            if (!info.empty()) pass.status.set("rayJobInfo", std::move(info));
+        }
+    }
+    if (state.known && state.terminal()) return state;
+    if (!at || pass.now - *at >= poll_period) {
+        pass.result.calls.push_back(
+            {call_id, "GET", pass.url("/api/jobs/" + pass.text("jobId")), "", pass.job.key});
+    } else {
+        pass.look_again(poll_period - (pass.now - *at));
+    }
+    return state;
+}
+
+}  // namespace muster::control::ray
