@@ -3,29 +3,13 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace muster::api {
 namespace {
 
 bool is_digit(char c) {
     return c >= '0' && c <= '9';
-}
-
-/// The length of the valid UTF-8 sequence at the start of `text`; 0 when there is none.
-std::size_t utf8_length(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned first = byte(0);
-    if (first < 0x80) return 1;
-    const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0) != 0x80) return 0;
-    }
-    // Overlong forms, surrogates and what lies beyond U+10FFFF.
-    if (first == 0xe0 && byte(1) < 0xa0) return 0;
-    if (first == 0xed && byte(1) > 0x9f) return 0;
-    if (first == 0xf0 && byte(1) < 0x90) return 0;
-    if (first == 0xf4 && byte(1) > 0x8f) return 0;
-    return length;
 }
 
 /// Recursive descent over the text; stops at the first fault.

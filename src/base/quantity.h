@@ -10,14 +10,16 @@
 
 namespace muster {
 
-/// An exact amount in units of 10^-9, as Kubernetes accepts it; wider or finer input is rounded up
-/// and capped as apimachinery does. Printing gives apimachinery's canonical form in the format that
-/// was read.
+/// An exact amount in units of 10^-9, as Kubernetes accepts it: finer input is rounded up, binary
+/// input is capped at int64, as apimachinery does; decimal input is capped at 10^28. Printing gives
+/// apimachinery's canonical form in the format that was read.
 class Quantity {
 public:
     enum class Format { decimal_si, binary_si, decimal_exponent };
 
     Quantity() = default;
+    /// Absent when it is no quantity. Accepts what apimachinery accepts, but nothing without a
+    /// digit.
     static std::optional<Quantity> parse(std::string_view text);
     static Quantity from_units(std::int64_t units, Format format = Format::decimal_si);
     static Quantity from_milli(std::int64_t milli);
@@ -42,6 +44,8 @@ public:
 
 private:
     __extension__ typedef __int128 Int128;
+    Quantity(Int128 nano, Format format) : nano_(nano), format_(format) {}
+    std::int64_t scaled(std::int64_t nano_per_unit) const;
     Int128 nano_ = 0;
     Format format_ = Format::decimal_si;
 };

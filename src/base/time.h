@@ -72,7 +72,11 @@ std::optional<Time> parse_rfc3339(std::string_view text);
 /// Reads Go's duration syntax ("1h30m", "2.5s", "300ms"). Absent when it is not one or overflows.
 std::optional<Duration> parse_go_duration(std::string_view text);
 
-/// "5s", "3m20s", "2h", "4d3h": the age column of kubectl.
+/// Go's own form of a duration: "1h30m0s", "2.5s", "300ms", "0s".
+std::string go_duration(Duration duration);
+
+/// "5s", "3m20s", "2h", "4d3h": the age column of kubectl. "<invalid>" from two seconds below zero
+/// on.
 std::string human_duration(Duration duration);
 
 }  // namespace muster
