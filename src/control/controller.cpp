@@ -35,6 +35,8 @@ const kube::Object* find_refusal(const kube::Cache& seen, std::string_view contr
         .get();
 }
 
+void Planner::looked(const api::Key&, const kube::Object*) {}
+
 Watch watch_self(api::GroupResource resource, std::string version) {
     Watch watch{std::move(resource), std::move(version), {}};
     watch.wakes = [](const kube::Cache&, const kube::Object* before, const kube::Object* after) {

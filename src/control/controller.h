@@ -24,6 +24,8 @@ struct Write {
         merge_patch,  // RFC 7386; with `version` set, only if unchanged.
         apply,        // Server-side apply, forced, under the controller's field manager.
         remove,       // Delete with `uid` as precondition when set.
+        remove_all,   // Every object of the kind in key.ns (key.name is empty). When there was
+                      // any, the key is tried again: written only when nothing is left.
     };
     Verb verb = Verb::apply;
     api::Key key;
@@ -34,6 +36,8 @@ struct Write {
     std::string uid;
     std::string
         propagation;  // For remove: "Background", "Foreground", "Orphan"; empty: the default.
+    std::optional<std::int64_t> grace_seconds =
+        std::nullopt;  // For remove; absent: the object's own.
 };
 
 /// Something outside the API to be asked (a Ray dashboard). Its answer enters the cache as an
@@ -70,12 +74,16 @@ struct Reconciled {
     std::vector<Write>
         writes;  // In order; the runner stops at the first that fails and tries the key again.
     std::vector<Call> calls;
-    std::vector<Event> events;
+    std::vector<Event>
+        events;  // Of a controller: recorded when all writes were taken; of a planner: at once.
     std::optional<Duration> look_again;  // Absent: only when something watched changes.
+    std::vector<api::Key> looks = {};  // Planners only: to be read from the server itself, past the
+                                       // cache; see Planner::looked.
 };
 
 /// A kind that a controller watches and the keys to reconcile when one of its objects changes.
-/// `before` or `after` is null on creation and removal.
+/// `before` or `after` is null on creation and removal. An empty version means whichever the cache
+/// holds: the one that others watch, else the stored one with its metadata only.
 struct Watch {
     api::GroupResource resource;
     std::string version;
@@ -101,9 +109,12 @@ public:
     virtual ~Planner() = default;
     virtual std::string name() const = 0;
     virtual std::vector<std::pair<api::GroupResource, std::string>> watches()
-        const = 0;  // With the version.
+        const = 0;  // With the version; empty as in Watch. Asked once.
     virtual void observe(const kube::Object* before, const kube::Object* after) = 0;
     virtual void failed(const Write& write) = 0;
+    /// What the server said to a look. `found` is null when it has no such object; a look that got
+    /// no answer is repeated by the runner until it gets one.
+    virtual void looked(const api::Key& key, const kube::Object* found);
     virtual Reconciled plan(const kube::Cache& seen, Time now) = 0;
 };
 

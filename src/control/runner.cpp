@@ -31,6 +31,7 @@ struct Slot {
 /// A planner with when it has to plan.
 struct PlanSlot {
     std::unique_ptr<Planner> planner;
+    std::set<api::GroupResource> watched;
     bool dirty = true;  // The first plan runs although nothing has changed yet.
     std::optional<Time> due;
     Time not_before;  // After a failed write.
@@ -45,6 +46,16 @@ struct Run {
     Reconciled result;
     std::size_t next = 0;
 };
+
+/// What is kept of an object whose content nobody watches.
+kube::ObjectPtr metadata_of(const kube::Object& object) {
+    api::Value value = api::Value::object({{"apiVersion", object.value["apiVersion"]},
+                                           {"kind", object.value["kind"]},
+                                           {"metadata", object.value["metadata"]}});
+    value.at("metadata").erase("managedFields");
+    value.at("metadata").erase("annotations");
+    return kube::make_object(object.key.resource, std::move(value));
+}
 
 }  // namespace
 
@@ -88,6 +99,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     void finish(const std::shared_ptr<Run>& run, Outcome::Kind kind);
     void plan(PlanSlot& slot);
     void send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Write>> writes, std::size_t next);
+    void look(PlanSlot& slot, const api::Key& key);
     void take_outcome(const std::string& controller, const Write& write, const Outcome& outcome);
     void record(const std::vector<Event>& events, const std::string& component);
     void ask(const Call& call, std::size_t slot);
@@ -107,9 +119,11 @@ void Runner::add(Controller controller) {
 }
 
 void Runner::add(std::unique_ptr<Planner> planner) {
-    for (const auto& [resource, version] : planner->watches())
-        state_->watch(resource, version);
     auto slot = std::make_unique<PlanSlot>();
+    for (const auto& [resource, version] : planner->watches()) {
+        state_->watch(resource, version);
+        slot->watched.insert(resource);
+    }
     slot->planner = std::move(planner);
     state_->planners.push_back(std::move(slot));
 }
@@ -143,16 +157,24 @@ bool Runner::at_rest() const {
 }
 
 void Runner::State::watch(const api::GroupResource& resource, const std::string& version) {
-    const auto [found, added] = versions.emplace(resource, version);
+    std::string& held = versions[resource];
     // One cache holds one form of an object.
-    VERIFY(added || found->second == version);
+    VERIFY(held.empty() || version.empty() || held == version);
+    if (!version.empty()) held = version;
 }
 
 void Runner::State::start_watchers() {
     unsynced = versions.size();
-    for (const auto& [resource, version] : versions) {
+    for (auto& [resource, version] : versions) {
         kube::WatchEvents events;
-        events.applied = [this](kube::ObjectPtr object) { see(std::move(object)); };
+        if (version.empty()) {
+            const api::Kind* kind = api::find_kind(resource.group, resource.plural);
+            VERIFY(kind != nullptr);
+            version = kind->storage;
+            events.applied = [this](const kube::ObjectPtr& object) { see(metadata_of(*object)); };
+        } else {
+            events.applied = [this](kube::ObjectPtr object) { see(std::move(object)); };
+        }
         events.removed = [this](const api::Key& key, std::int64_t at) { see_removal(key, at); };
         events.synced = [this] {
             VERIFY(unsynced > 0);
@@ -217,12 +239,9 @@ void Runner::State::notify(const kube::Object* before, const kube::Object* after
         }
     }
     for (auto& slot : planners) {
-        for (const auto& [watched, version] : slot->planner->watches()) {
-            if (watched != resource) continue;
-            slot->planner->observe(before, after);
-            slot->dirty = true;
-            break;
-        }
+        if (!slot->watched.contains(resource)) continue;
+        slot->planner->observe(before, after);
+        slot->dirty = true;
     }
     schedule();
 }
@@ -278,7 +297,6 @@ void Runner::State::reconcile(std::size_t index, const api::Key& key) {
     ++slot.running;
     auto run = std::make_shared<Run>(
         Run{index, key, slot.controller.reconcile(cache, key, loop.now()), 0});
-    record(run->result.events, slot.controller.name);
     for (const Call& call : run->result.calls)
         ask(call, index);
     send_next(run);
@@ -312,6 +330,7 @@ void Runner::State::finish(const std::shared_ptr<Run>& run, Outcome::Kind kind) 
     Slot& slot = *slots[run->slot];
     --slot.running;
     if (kind == Outcome::Kind::written) {
+        record(run->result.events, slot.controller.name);
         if (run->result.look_again)
             slot.queue.wake_at(run->key, loop.now() + *run->result.look_again);
         slot.queue.done(run->key);
@@ -327,6 +346,8 @@ void Runner::State::plan(PlanSlot& slot) {
     slot.due.reset();
     Reconciled result = slot.planner->plan(cache, loop.now());
     if (result.look_again) slot.due = loop.now() + *result.look_again;
+    for (const api::Key& key : result.looks)
+        look(slot, key);
     record(result.events, slot.planner->name());
     // Writes of one object keep their order; those of different objects travel side by side.
     std::map<api::Key, std::shared_ptr<std::vector<Write>>> by_object;
@@ -369,6 +390,32 @@ void Runner::State::send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Wri
                 self->loop.now() + milliseconds(100LL << std::min(slot.failures++, 8));
             self->schedule();
         });
+}
+
+void Runner::State::look(PlanSlot& slot, const api::Key& key) {
+    ++slot.in_flight;
+    writer.look(key, versions[key.resource],
+                [self = shared_from_this(), &slot, key](const Outcome& outcome) {
+                    if (self->stopped) return;
+                    --slot.in_flight;
+                    if (outcome.kind == Outcome::Kind::written && outcome.object != nullptr) {
+                        self->see(outcome.object);
+                        slot.planner->looked(key, outcome.object.get());
+                    } else if (outcome.kind == Outcome::Kind::vanished) {
+                        slot.planner->looked(key, nullptr);
+                    } else {
+                        ++self->counts.failed_writes;
+                        ++slot.in_flight;
+                        self->loop.after(seconds(1), [self, &slot, key] {
+                            if (self->stopped) return;
+                            --slot.in_flight;
+                            self->look(slot, key);
+                        });
+                        return;
+                    }
+                    slot.dirty = true;
+                    self->schedule();
+                });
 }
 
 void Runner::State::take_outcome(const std::string& controller, const Write& write,

@@ -34,7 +34,10 @@ net::Request request_of(const Write& write, const kube::Target& target) {
                                body);
         }
         case Verb::remove:
-            return kube::remove(target, write.key, write.uid, write.propagation);
+            return kube::remove(target, write.key, write.uid, write.propagation,
+                                write.grace_seconds);
+        case Verb::remove_all:
+            return kube::remove_all(target, write.key.ns, write.propagation);
     }
     broken_promise(__FILE__, __LINE__, "every verb has a request");
 }
@@ -66,6 +69,11 @@ Outcome outcome_of(const Write& write, const kube::Target& target, std::string_v
         return outcome;
     }
     outcome.kind = Outcome::Kind::written;
+    if (write.verb == Write::Verb::remove_all) {
+        // What it found may live on for a while (grace, finalizers): whoever asked must look again.
+        if (!value["items"].empty()) outcome.kind = Outcome::Kind::conflicted;
+        return outcome;
+    }
     const bool terminating = value["metadata"].has("deletionTimestamp");
     if (write.verb == Write::Verb::remove && !terminating) {
         outcome.kind = Outcome::Kind::removed;
@@ -86,7 +94,7 @@ void Writer::send(const Write& write, std::string_view manager, std::string_view
     const kube::Target target{write.key.resource, version};
     net::Request request = request_of(write, target);
     request.headers.set("User-Agent", std::string(manager));
-    if (write.verb != Write::Verb::remove)
+    if (write.verb != Write::Verb::remove && write.verb != Write::Verb::remove_all)
         request.query.emplace_back("fieldManager", std::string(manager));
     if (write.verb == Write::Verb::apply) request.query.emplace_back("force", "true");
     transport_.send(std::move(request), [this, write, target, seen = std::string(version_seen),
@@ -99,6 +107,18 @@ void Writer::send(const Write& write, std::string_view manager, std::string_view
             done(std::move(outcome));
         }
     });
+}
+
+void Writer::look(const api::Key& key, std::string_view version_seen,
+                  std::function<void(Outcome)> done) {
+    const kube::Target target{key.resource, std::string(version_seen)};
+    Write nothing;
+    nothing.verb = Write::Verb::merge_patch;
+    nothing.key = key;
+    transport_.send(kube::get(target, key.ns, key.name),
+                    [nothing, target, done = std::move(done)](const net::Response& response) {
+                        done(outcome_of(nothing, target, target.version, response));
+                    });
 }
 
 void Writer::compare_existing(const Write& write, const kube::Target& target,

@@ -40,6 +40,10 @@ public:
     void send(const Write& write, std::string_view manager, std::string_view version_seen,
               std::function<void(Outcome)> done);
 
+    /// Reads one object from the server: written (`object` is set), vanished, or a failure.
+    void look(const api::Key& key, std::string_view version_seen,
+              std::function<void(Outcome)> done);
+
 private:
     void compare_existing(const Write& write, const kube::Target& target,
                           std::string_view version_seen, std::function<void(Outcome)> done);

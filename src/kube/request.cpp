@@ -20,6 +20,12 @@ void set_body(net::Request& request, std::string_view content_type, const api::V
     request.body = make_bytes(api::to_json(body));
 }
 
+api::Value delete_options(std::string_view propagation) {
+    api::Value options = api::Value::object({{"apiVersion", "v1"}, {"kind", "DeleteOptions"}});
+    if (!propagation.empty()) options.set("propagationPolicy", propagation);
+    return options;
+}
+
 }  // namespace
 
 std::string path_of(const Target& target, std::string_view ns, std::string_view name,
@@ -65,12 +71,18 @@ net::Request patch(const Target& target, const api::Key& key, std::string_view s
 }
 
 net::Request remove(const Target& target, const api::Key& key, std::string_view uid,
-                    std::string_view propagation) {
+                    std::string_view propagation, std::optional<std::int64_t> grace_seconds) {
     net::Request request = bare("DELETE", path_of(target, key.ns, key.name));
-    api::Value options = api::Value::object({{"apiVersion", "v1"}, {"kind", "DeleteOptions"}});
+    api::Value options = delete_options(propagation);
     if (!uid.empty()) options.at("preconditions").set("uid", uid);
-    if (!propagation.empty()) options.set("propagationPolicy", propagation);
+    if (grace_seconds) options.set("gracePeriodSeconds", *grace_seconds);
     set_body(request, "application/json", options);
+    return request;
+}
+
+net::Request remove_all(const Target& target, std::string_view ns, std::string_view propagation) {
+    net::Request request = bare("DELETE", path_of(target, ns, ""));
+    set_body(request, "application/json", delete_options(propagation));
     return request;
 }
 

@@ -1,6 +1,8 @@
 // kube/request.h - requests to an API server as values: built here, sent by a transport.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,9 +34,13 @@ net::Request update(const Target& target, const api::Key& key, std::string_view 
 net::Request patch(const Target& target, const api::Key& key, std::string_view subresource,
                    std::string_view content_type, const api::Value& body);
 
-/// Preconditions and propagation as DeleteOptions; empty ones are left out.
+/// Preconditions, propagation and grace as DeleteOptions; empty ones are left out.
 net::Request remove(const Target& target, const api::Key& key, std::string_view uid,
-                    std::string_view propagation);
+                    std::string_view propagation,
+                    std::optional<std::int64_t> grace_seconds = std::nullopt);
+
+/// Every object of the resource in a namespace.
+net::Request remove_all(const Target& target, std::string_view ns, std::string_view propagation);
 
 /// A watch from `since`; an empty `since` asks for all present objects first (WatchList), ended by
 /// a bookmark.
