@@ -35,6 +35,12 @@ struct Change {
     Revision before_revision = 0;
 };
 
+/// How much of the past is kept for watches that start late: whatever is reached first.
+struct HistoryLimits {
+    std::size_t changes = 50'000;
+    std::size_t bytes = 16 << 20;  // Of values that only history still holds, and of bookkeeping.
+};
+
 /// What a write finds when it is staged.
 enum class Staged { accepted, conflict };
 
@@ -51,7 +57,7 @@ public:
     enum class WatchId : std::uint64_t {};
 
     /// Reads everything the journal holds. Throws Error when it is not ours, locked, or damaged.
-    explicit Store(std::unique_ptr<Journal> journal);
+    explicit Store(std::unique_ptr<Journal> journal, HistoryLimits limits = {});
     ~Store();
     Store(const Store&) = delete;
     Store& operator=(const Store&) = delete;
@@ -67,19 +73,21 @@ public:
     /// value: absent.
     Entry newest(std::string_view key) const;
 
-    /// Visible entries with this prefix, after `start_after` (exclusive; empty: from the first), in
-    /// key order.
+    /// At most `limit` visible entries with this prefix, after `start_after` (exclusive; empty:
+    /// from the first), in key order.
     std::vector<Entry> range(std::string_view prefix, std::string_view start_after,
                              std::size_t limit) const;
     std::size_t count(std::string_view prefix) const;
 
     /// Stages a write of `value` (null: removal) that holds if the newest revision of the key is
     /// `expected` (0: absent). `value` must already contain `next_revision()` where it wants to
-    /// name its own revision.
-    Staged stage(std::string key, Bytes value, Revision expected, Done done);
+    /// name its own revision. `done` may be empty. Removing what is absent is a conflict.
+    [[nodiscard]] Staged stage(std::string key, Bytes value, Revision expected, Done done);
 
-    /// Calls `watcher` for each change under `prefix` after revision `since`, first those kept in
-    /// history, then as they become visible. Absent when `since` is older than the history.
+    /// Calls `watcher` for each change under `prefix` after revision `since`, first (before this
+    /// returns) those kept in history, then as they become visible. Absent when `since` is older
+    /// than the history. A watcher may stage, watch and unwatch; it is not called again within its
+    /// own call.
     std::optional<WatchId> watch(std::string prefix, Revision since, Watcher watcher);
     void unwatch(WatchId watch);
 
