@@ -6,6 +6,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
@@ -63,13 +64,13 @@ void arm(const WatchedPtr& watched) {
 }  // namespace
 
 struct AsioLoop::State {
-    asio::io_context context{1};
-    asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
     std::unordered_map<std::uint64_t, asio::steady_timer> timers;
     std::unordered_map<std::uint64_t, WatchedPtr> watches;
     std::uint64_t next_id = 1;
     std::atomic<std::thread::id> runner;
     std::thread thread;
+    // Destroyed first: what tasks hold may still ask for the maps above when it goes with them.
+    asio::io_context context{1};
 };
 
 AsioLoop::AsioLoop() : state_(std::make_unique<State>()) {}
@@ -82,17 +83,22 @@ AsioLoop::~AsioLoop() {
         watched->on_ready = nullptr;
         watched->descriptor.release();
     }
+    state_->watches.clear();
+    state_->timers.clear();
 }
 
 void AsioLoop::run() {
+    const auto work = asio::make_work_guard(state_->context);
     state_->runner = std::this_thread::get_id();
     state_->context.run();
     state_->runner = std::thread::id();
+    state_->context.restart();  // So that it can be run again.
 }
 
 void AsioLoop::start(const std::string& thread_name) {
     VERIFY(!state_->thread.joinable());
     state_->thread = std::thread([this] { run(); });
+    state_->runner = state_->thread.get_id();
     pthread_setname_np(state_->thread.native_handle(), thread_name.substr(0, 15).c_str());
 }
 
@@ -104,6 +110,10 @@ void AsioLoop::stop() {
 
 bool AsioLoop::on_this_thread() const {
     return state_->runner.load() == std::this_thread::get_id();
+}
+
+bool AsioLoop::is_running() const {
+    return state_->runner.load() != std::thread::id();
 }
 
 Time AsioLoop::now() const {

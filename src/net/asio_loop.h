@@ -42,6 +42,9 @@ public:
     /// True on the thread that runs this loop.
     bool on_this_thread() const;
 
+    /// True while some thread runs this loop.
+    bool is_running() const;
+
     Time now() const override;
     void post(Task task) override;
     TimerId after(Duration delay, Task task) override;

@@ -56,9 +56,8 @@ struct ClientOptions {
     std::size_t response_limit = 256 << 20;   // A larger whole answer fails.
 };
 
-/// Sends requests. Its sockets live on `io`; all callbacks run on `home` (which may be `io`).
-/// Methods may be called from any thread. Nothing is called back after the destructor has returned,
-/// if that runs on `home`.
+/// Sends requests. Its sockets live on `io`; its methods are called, and all callbacks run, on
+/// `home` (which may be `io`). Nothing is called back after the destructor.
 class Client {
 public:
     using OnResponse = std::function<void(Response)>;
@@ -80,7 +79,7 @@ public:
     /// A stream: head, pieces as they come, closed.
     StreamId open(Target target, Request request, Stream stream);
 
-    /// Ends a stream; nothing of it is called any more once this has run on `home`.
+    /// Ends a stream; nothing of it is called any more.
     void cancel(StreamId stream);
 
     /// A WebSocket. On success the channel; else null and the server's answer (status 0:
@@ -92,7 +91,7 @@ public:
 
 private:
     struct State;
-    std::shared_ptr<State> state_;
+    std::shared_ptr<State> state_;  // Also held by tasks on the way to `io`.
 };
 
 }  // namespace muster::net

@@ -10,14 +10,6 @@ char lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-bool same_name(std::string_view a, std::string_view b) {
-    if (a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        if (lower(a[i]) != lower(b[i])) return false;
-    }
-    return true;
-}
-
 int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
     if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -43,22 +35,44 @@ std::string decode(std::string_view text, char blank) {
 
 }  // namespace
 
+bool same_token(std::string_view a, std::string_view b) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (lower(a[i]) != lower(b[i])) return false;
+    }
+    return true;
+}
+
+bool has_token(std::string_view list, std::string_view token) {
+    while (!list.empty()) {
+        const std::size_t end = list.find(',');
+        std::string_view item = list.substr(0, end);
+        list = end == std::string_view::npos ? "" : list.substr(end + 1);
+        while (item.starts_with(' ') || item.starts_with('\t'))
+            item.remove_prefix(1);
+        while (item.ends_with(' ') || item.ends_with('\t'))
+            item.remove_suffix(1);
+        if (same_token(item, token)) return true;
+    }
+    return false;
+}
+
 std::string_view Headers::get(std::string_view name) const {
     for (const auto& [key, value] : fields) {
-        if (same_name(key, name)) return value;
+        if (same_token(key, name)) return value;
     }
     return "";
 }
 
 bool Headers::has(std::string_view name) const {
     for (const auto& [key, value] : fields) {
-        if (same_name(key, name)) return true;
+        if (same_token(key, name)) return true;
     }
     return false;
 }
 
 void Headers::set(std::string_view name, std::string value) {
-    std::erase_if(fields, [&](const auto& field) { return same_name(field.first, name); });
+    std::erase_if(fields, [&](const auto& field) { return same_token(field.first, name); });
     fields.emplace_back(std::string(name), std::move(value));
 }
 
@@ -78,6 +92,14 @@ bool Request::has_query(std::string_view name) const {
         if (key == name) return true;
     }
     return false;
+}
+
+std::string header_text(std::string_view value) {
+    std::string text(value);
+    for (char& c : text) {
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+    }
+    return text;
 }
 
 std::string percent_decode(std::string_view text) {

@@ -24,11 +24,16 @@ std::time_t seconds_of(Time time) {
     return static_cast<std::time_t>(time.since_epoch / 1'000'000'000);
 }
 
-X509_NAME* add_part(X509_NAME* name, const char* part, const std::string& value) {
-    VERIFY(X509_NAME_add_entry_by_txt(name, part, MBSTRING_UTF8,
-                                      reinterpret_cast<const unsigned char*>(value.data()),
-                                      static_cast<int>(value.size()), -1, 0) == 1);
-    return name;
+void add_part(X509_NAME* name, const char* part, const std::string& value) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(value.data());
+    const int added = X509_NAME_add_entry_by_txt(name, part, MBSTRING_UTF8, bytes,
+                                                 static_cast<int>(value.size()), -1, 0);
+    if (added != 1) {
+        openssl_error();
+        throw Error(Reason::invalid, "\"" + value +
+                                         "\" cannot be a name in a certificate: 1 to 64 "
+                                         "characters of UTF-8 can");
+    }
 }
 
 void add_extension(X509* certificate, X509* issuer, int id, const char* value) {
@@ -75,7 +80,7 @@ CertificatePtr start_certificate(const Subject& subject, EVP_PKEY* key, Time now
     X509_NAME* name = X509_get_subject_name(certificate.get());
     for (const std::string& organization : subject.organizations)
         add_part(name, "O", organization);
-    add_part(name, "CN", subject.common_name);
+    if (!subject.common_name.empty()) add_part(name, "CN", subject.common_name);
     X509_set_pubkey(certificate.get(), key);
     return certificate;
 }

@@ -52,8 +52,9 @@ public:
     void add_listener(int fd);
 
     /// Closes the listeners, tells HTTP/2 clients to go away, waits up to `grace` for answers under
-    /// way, then closes everything. No call to the handler happens after it returns. `home` must
-    /// still be running, or be stopped for good.
+    /// way, then closes everything and ends the threads. Blocks: call it from a thread that runs
+    /// neither `home` nor a loop the handler needs. Requests that were posted to `home` before may
+    /// still reach the handler; their answers go nowhere.
     void stop(Duration grace = seconds(1));
 
 private:

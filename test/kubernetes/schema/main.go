@@ -1,7 +1,7 @@
-// test/kubernetes/schema/main.go - writes src/api/builtin/schema.inc: the fields of Kubernetes' built-in kinds, read from
+// test/kubernetes/schema/main.go - writes src/api/builtin_schema.inc: the fields of Kubernetes' built-in kinds, read from
 // the Go sources of k8s.io/api and k8s.io/apimachinery (names, protobuf numbers, merge keys, list types, defaults).
 //
-//	cd test/kubernetes/schema && go run . > ../../../src/api/builtin/schema.inc
+//	cd test/kubernetes/schema && go run . > ../../../src/api/builtin_schema.inc
 package main
 
 import (
@@ -95,7 +95,7 @@ func main() {
 	sort.Strings(names)
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
-	fmt.Fprintln(out, "// src/api/builtin/schema.inc - fields of the built-in kinds; written by test/kubernetes/schema, do not edit.")
+	fmt.Fprintln(out, "// src/api/builtin_schema.inc - fields of the built-in kinds; written by test/kubernetes/schema, do not edit.")
 	fmt.Fprint(out, "R\"schema(")
 	size := 0
 	for _, name := range names {

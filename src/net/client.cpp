@@ -1,0 +1,388 @@
+// net/client.cpp - finds or makes a connection for each call, and brings answers home.
+#include "net/client.h"
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "net/http1_client.h"
+#include "net/secret.h"
+#include "net/tls.h"
+#include "net/wire.h"
+
+namespace muster::net {
+namespace {
+
+constexpr Duration tick_every = milliseconds(250);
+
+/// The machine's own network. Connecting goes on when it returns.
+int dial_directly(const std::string& host, int port) {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
+        errno = EHOSTUNREACH;
+        return -1;
+    }
+    // "localhost" often has an IPv6 address that nobody listens on.
+    const addrinfo* chosen = found;
+    for (const addrinfo* one = found; one; one = one->ai_next) {
+        if (one->ai_family == AF_INET) {
+            chosen = one;
+            break;
+        }
+    }
+    const int fd = socket(chosen->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const bool going =
+        fd >= 0 && (connect(fd, chosen->ai_addr, chosen->ai_addrlen) == 0 || errno == EINPROGRESS);
+    const int error = errno;
+    freeaddrinfo(found);
+    if (going) return fd;
+    if (fd >= 0) ::close(fd);
+    errno = error;
+    return -1;
+}
+
+std::string to_text(const Target& target) {
+    const bool six = target.host.find(':') != std::string::npos;
+    return (six ? "[" + target.host + "]" : target.host) + ":" + std::to_string(target.port);
+}
+
+std::string request_bytes(const Target& target, const Request& request) {
+    std::string text = request.method + " " + (request.path.empty() ? "/" : request.path);
+    char separator = '?';
+    for (const auto& [name, value] : request.query) {
+        text += separator + percent_encode(name) + "=" + percent_encode(value);
+        separator = '&';
+    }
+    text += " HTTP/1.1\r\n";
+    if (!request.headers.has("Host")) text += "Host: " + to_text(target) + "\r\n";
+    for (const auto& [name, value] : request.headers.fields) {
+        if (same_token(name, "Content-Length")) continue;
+        text += name + ": " + header_text(value) + "\r\n";
+    }
+    const std::size_t size = request.body ? request.body->size() : 0;
+    const bool may_be_bare = request.method == "GET" || request.method == "HEAD" ||
+                             request.method == "DELETE" || request.method == "OPTIONS";
+    if (size > 0 || !may_be_bare) text += "Content-Length: " + std::to_string(size) + "\r\n";
+    text += "\r\n";
+    if (size > 0) text += *request.body;
+    return text;
+}
+
+Response failure(const std::string& why) {
+    Response response;
+    response.status = 0;
+    response.body = make_bytes(why);
+    return response;
+}
+
+}  // namespace
+
+/// Everything but `gates` and `alive` is on the sockets' thread.
+struct Client::State : std::enable_shared_from_this<Client::State> {
+    struct Connection {
+        std::unique_ptr<Wire> wire;
+        Target target;
+    };
+
+    State(AsioLoop& io_loop, Loop& home_loop, ClientOptions given)
+        : io(io_loop), home(home_loop), options(std::move(given)) {}
+
+    AsioLoop& io;
+    Loop& home;
+    ClientOptions options;
+    TlsContextPtr tls;
+    std::unordered_map<std::uint64_t, Connection> connections;
+    std::unordered_map<std::uint64_t, std::uint64_t> calls;  // Stream to connection.
+    std::uint64_t next_connection = 1;
+    bool ticking = false;
+    bool ended = false;
+
+    // At home:
+    std::shared_ptr<bool> alive = std::make_shared<bool>(true);
+    std::unordered_map<std::uint64_t, std::shared_ptr<bool>> gates;  // Of open streams.
+    std::uint64_t next_stream = 1;
+
+    void run(const Target& target, std::unique_ptr<Call> call);
+    void connect(const Target& target, std::unique_ptr<Call> call);
+    void gone(std::uint64_t connection);
+    void tick();
+    void end_stream(std::uint64_t stream);
+    void end();
+    Http1ClientSession* session_of(std::uint64_t stream);
+    static Http1ClientSession& session_on(Connection& connection) {
+        return static_cast<Http1ClientSession&>(connection.wire->session());
+    }
+    std::unique_ptr<Call> new_call(const Target& target, const Request& request, Call::Kind kind);
+    void post_run(Target target, std::unique_ptr<Call> call);
+    std::function<void(std::function<void()>)> way_home(std::shared_ptr<bool> gate);
+};
+
+Client::Client(AsioLoop& io, Loop& home, ClientOptions options)
+    : state_(std::make_shared<State>(io, home, std::move(options))) {
+    state_->tls = client_context(state_->options.tls);
+}
+
+Client::~Client() {
+    *state_->alive = false;
+    // A loop that nobody runs would keep the connections until it is destroyed.
+    if (state_->io.on_this_thread() || !state_->io.is_running()) {
+        state_->end();
+    } else {
+        state_->io.post([state = state_] { state->end(); });
+    }
+}
+
+/// Uses a kept connection when there is one.
+void Client::State::run(const Target& target, std::unique_ptr<Call> call) {
+    if (ended) return;
+    for (auto& [id, connection] : connections) {
+        if (connection.target != target || !session_on(connection).idle()) continue;
+        calls[call->stream] = id;
+        return session_on(connection).start(std::move(call));
+    }
+    connect(target, std::move(call));
+}
+
+void Client::State::connect(const Target& target, std::unique_ptr<Call> call) {
+    const int fd = options.dial ? options.dial(target.host, target.port)
+                                : dial_directly(target.host, target.port);
+    if (fd < 0) {
+        call->on_head(
+            failure("cannot connect to " + to_text(target) + ": " + std::strerror(errno)));
+        if (call->on_end) call->on_end();
+        return;
+    }
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    TlsPtr secure = target.scheme == Target::Scheme::https
+                        ? connect_over(tls.get(), fd, options.tls, target.host)
+                        : nullptr;
+    const std::uint64_t id = next_connection++;
+    Http1ClientSession::Owner owner;
+    owner.on_idle = [this, id] { connections.at(id).wire->set_deadline(options.idle_timeout); };
+    owner.again = [this, target](std::unique_ptr<Call> unanswered) {
+        post_run(target, std::move(unanswered));
+    };
+    auto session = std::make_unique<Http1ClientSession>(std::move(owner));
+    calls[call->stream] = id;
+    session->start(std::move(call));
+    Peer peer;
+    peer.address = to_text(target);
+    auto wire = std::make_unique<Wire>(io, fd, std::move(secure), std::move(peer),
+                                       std::move(session), [state = weak_from_this(), id] {
+                                           if (const auto here = state.lock()) here->gone(id);
+                                       });
+    Wire& started = *wire;
+    connections[id] = {std::move(wire), target};
+    started.start(options.connect_timeout);
+    if (!std::exchange(ticking, true))
+        io.after(tick_every, [state = shared_from_this()] { state->tick(); });
+}
+
+void Client::State::gone(std::uint64_t connection) {
+    std::erase_if(calls, [&](const auto& call) { return call.second == connection; });
+    connections.erase(connection);
+}
+
+void Client::State::tick() {
+    for (auto& [id, connection] : connections)
+        connection.wire->tick();
+    ticking = !connections.empty() && !ended;
+    if (ticking) io.after(tick_every, [state = shared_from_this()] { state->tick(); });
+}
+
+Http1ClientSession* Client::State::session_of(std::uint64_t stream) {
+    const auto at = calls.find(stream);
+    return at == calls.end() ? nullptr : &session_on(connections.at(at->second));
+}
+
+void Client::State::end_stream(std::uint64_t stream) {
+    if (Http1ClientSession* session = session_of(stream)) {
+        session->drop_call();
+        connections.at(calls.at(stream)).wire->close("cancelled");
+    }
+}
+
+void Client::State::end() {
+    ended = true;
+    for (auto& [id, connection] : connections)
+        session_on(connection).drop_call();
+    connections.clear();
+    calls.clear();
+}
+
+std::unique_ptr<Call> Client::State::new_call(const Target& target, const Request& request,
+                                              Call::Kind kind) {
+    auto call = std::make_unique<Call>();
+    call->kind = kind;
+    call->bytes = request_bytes(target, request);
+    call->head_only = request.method == "HEAD";
+    call->repeatable = request.method == "GET" || request.method == "HEAD";
+    call->response_timeout = options.response_timeout;
+    call->limit = options.response_limit;
+    return call;
+}
+
+void Client::State::post_run(Target target, std::unique_ptr<Call> call) {
+    // A task must be copyable; the call moves through a shared place.
+    auto held = std::make_shared<std::unique_ptr<Call>>(std::move(call));
+    io.post([state = shared_from_this(), target = std::move(target), held] {
+        state->run(target, std::move(*held));
+    });
+}
+
+/// Brings a step home; it is dropped there when the client or the stream has ended by then.
+std::function<void(std::function<void()>)> Client::State::way_home(std::shared_ptr<bool> gate) {
+    return [&to = home, alive_here = alive, gate = std::move(gate)](std::function<void()> step) {
+        to.post([alive_here, gate, step = std::move(step)] {
+            if (*alive_here && *gate) step();
+        });
+    };
+}
+
+void Client::send(Target target, Request request, OnResponse on_response) {
+    auto call = state_->new_call(target, request, Call::Kind::whole);
+    const auto home = state_->way_home(std::make_shared<bool>(true));
+    call->on_head = [home, on_response = std::move(on_response)](Response response) {
+        home([on_response, response = std::move(response)] { on_response(response); });
+    };
+    call->stream = state_->next_stream++;
+    state_->post_run(std::move(target), std::move(call));
+}
+
+Client::StreamId Client::open(Target target, Request request, Stream stream) {
+    const std::uint64_t id = state_->next_stream++;
+    const auto gate = std::make_shared<bool>(true);
+    state_->gates[id] = gate;
+    const auto home = state_->way_home(gate);
+    const auto calls = std::make_shared<Stream>(std::move(stream));
+    auto call = state_->new_call(target, request, Call::Kind::stream);
+    call->on_head = [home, calls](Response head) {
+        home([calls, head = std::move(head)] {
+            if (calls->on_head) calls->on_head(head);
+        });
+    };
+    call->on_piece = [home, calls](std::string piece) {
+        home([calls, piece = std::move(piece)] {
+            if (calls->on_piece) calls->on_piece(piece);
+        });
+    };
+    call->on_end = [home, calls, state = state_.get(), id] {
+        // `state` lives: `home` drops the step once the client has gone.
+        home([calls, state, id] {
+            state->gates.erase(id);
+            if (calls->on_closed) calls->on_closed();
+        });
+    };
+    call->stream = id;
+    state_->post_run(std::move(target), std::move(call));
+    return StreamId{id};
+}
+
+void Client::cancel(StreamId stream) {
+    const auto id = static_cast<std::uint64_t>(stream);
+    const auto at = state_->gates.find(id);
+    if (at == state_->gates.end()) return;
+    *at->second = false;
+    state_->gates.erase(at);
+    state_->io.post([state = state_, id] { state->end_stream(id); });
+}
+
+void Client::open_websocket(Target target, Request request, std::string subprotocols,
+                            OnChannel on_channel) {
+    const std::uint64_t id = state_->next_stream++;
+    const std::string key = base64(secret_bytes(16));
+    request.headers.set("Connection", "Upgrade");
+    request.headers.set("Upgrade", "websocket");
+    request.headers.set("Sec-WebSocket-Version", "13");
+    request.headers.set("Sec-WebSocket-Key", key);
+    if (!subprotocols.empty()) request.headers.set("Sec-WebSocket-Protocol", subprotocols);
+    auto call = state_->new_call(target, request, Call::Kind::websocket);
+    call->websocket_key = key;
+    call->repeatable = false;
+    const auto home = state_->way_home(std::make_shared<bool>(true));
+    // At home only: the channel belongs to whoever got it.
+    const auto channel = std::make_shared<std::weak_ptr<SocketChannel>>();
+    SocketChannel::Ends ends;
+    ends.flow = std::make_shared<Flow>();
+    ends.send = [state = state_, id, flow = ends.flow](std::string message) {
+        state->io.post([state, id, flow, message = std::move(message)] {
+            if (auto* session = state->session_of(id)) session->send_message(message, *flow);
+        });
+    };
+    ends.close = [state = state_, id] {
+        state->io.post([state, id] {
+            if (auto* session = state->session_of(id)) session->close_channel();
+        });
+    };
+    call->on_head = [home, channel, ends, on_channel = std::move(on_channel),
+                     state = state_.get()](Response answer) {
+        home([channel, ends, on_channel, state, answer = std::move(answer)] {
+            if (answer.status != 101) return on_channel(nullptr, answer);
+            const auto made = std::make_shared<SocketChannel>(ends, state->home);
+            *channel = made;
+            on_channel(made, answer);
+        });
+    };
+    call->on_message = [home, channel](std::string message) {
+        home([channel, message = std::move(message)] {
+            if (const auto alive = channel->lock()) alive->message_came(message);
+        });
+    };
+    call->on_end = [home, channel] {
+        home([channel] {
+            if (const auto alive = channel->lock()) alive->connection_closed();
+        });
+    };
+    call->stream = id;
+    state_->post_run(std::move(target), std::move(call));
+}
+
+std::optional<Url> parse_url(std::string_view text) {
+    Url url;
+    if (text.starts_with("https://")) {
+        url.target.scheme = Target::Scheme::https;
+        url.target.port = 443;
+        text.remove_prefix(8);
+    } else if (text.starts_with("http://")) {
+        text.remove_prefix(7);
+    } else {
+        return std::nullopt;
+    }
+    const std::size_t path = text.find_first_of("/?#");
+    std::string_view authority = text.substr(0, path);
+    std::string_view rest = path == std::string_view::npos ? "" : text.substr(path);
+    rest = rest.substr(0, rest.find('#'));
+    const std::size_t question = rest.find('?');
+    url.path = rest.substr(0, question);
+    if (url.path.empty()) url.path = "/";
+    if (question != std::string_view::npos) url.query = rest.substr(question + 1);
+    const std::size_t colon = authority.rfind(':');
+    if (colon != std::string_view::npos && authority.find(']', colon) == std::string_view::npos) {
+        int port = 0;
+        for (const char c : authority.substr(colon + 1)) {
+            if (c < '0' || c > '9' || port > 65535) return std::nullopt;
+            port = port * 10 + (c - '0');
+        }
+        if (port < 1 || port > 65535) return std::nullopt;
+        url.target.port = port;
+        authority = authority.substr(0, colon);
+    }
+    if (authority.starts_with('[') && authority.ends_with(']'))
+        authority = authority.substr(1, authority.size() - 2);
+    if (authority.empty()) return std::nullopt;
+    url.target.host = authority;
+    return url;
+}
+
+}  // namespace muster::net

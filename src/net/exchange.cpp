@@ -1,0 +1,200 @@
+// net/exchange.cpp - hands requests to the handler's thread and answers back to the connection's.
+#include "net/exchange.h"
+
+#include <utility>
+
+#include "base/verify.h"
+
+namespace muster::net {
+void Way::tell(std::function<void(ServerSession&)> step) const {
+    link->io->post([link = link, step = std::move(step)] {
+        if (link->session) step(*link->session);
+    });
+}
+
+SocketChannel::~SocketChannel() {
+    close();
+}
+
+void SocketChannel::on_message(OnMessage handler) {
+    on_message_ = std::move(handler);
+    while (on_message_ && !early_.empty()) {
+        const std::string message = std::move(early_.front());
+        early_.pop_front();
+        const OnMessage call = on_message_;  // It may set another.
+        call(message);
+    }
+}
+
+void SocketChannel::on_closed(OnClosed handler) {
+    if (gone_ && handler) {
+        home_.post(std::move(handler));
+    } else {
+        on_closed_ = std::move(handler);
+    }
+}
+
+void SocketChannel::send(std::string message) {
+    if (gone_ || closing_) return;
+    ends_.flow->waiting += message.size();
+    ends_.send(std::move(message));
+}
+
+void SocketChannel::close() {
+    if (gone_ || closing_) return;
+    closing_ = true;
+    ends_.close();
+}
+
+void SocketChannel::message_came(const std::string& message) {
+    if (!on_message_) {
+        early_.push_back(message);
+        return;
+    }
+    const OnMessage call = on_message_;
+    call(message);
+}
+
+void SocketChannel::connection_closed() {
+    if (std::exchange(gone_, true)) return;
+    const OnClosed call = std::exchange(on_closed_, nullptr);
+    on_message_ = nullptr;
+    if (call) call();
+}
+
+Exchange::Exchange(Way way, Loop& home, const Request& request)
+    : way_(std::move(way)), home_(home), websocket_asked_(asks_for_websocket(request)) {}
+
+Exchange::~Exchange() {
+    if (phase_ != Phase::waiting && phase_ != Phase::streaming) return;
+    way_.tell([stream = way_.stream](ServerSession& session) { session.abandon(stream); });
+}
+
+void Exchange::respond(Response response) {
+    VERIFY(phase_ == Phase::waiting);
+    phase_ = Phase::complete;
+    on_closed_ = nullptr;
+    if (response.body) way_.flow->waiting += response.body->size();
+    way_.tell(
+        [stream = way_.stream, response = std::move(response)](ServerSession& session) mutable {
+            session.respond(stream, std::move(response));
+        });
+}
+
+void Exchange::begin(Response head) {
+    VERIFY(phase_ == Phase::waiting);
+    phase_ = Phase::streaming;
+    way_.tell([stream = way_.stream, head = std::move(head)](ServerSession& session) mutable {
+        session.begin(stream, std::move(head));
+    });
+}
+
+void Exchange::write(Bytes piece) {
+    VERIFY(phase_ == Phase::streaming);
+    if (gone_ || piece->empty()) return;
+    way_.flow->waiting += piece->size();
+    way_.tell([stream = way_.stream, piece = std::move(piece)](ServerSession& session) mutable {
+        session.write(stream, std::move(piece));
+    });
+}
+
+void Exchange::finish() {
+    VERIFY(phase_ == Phase::streaming);
+    phase_ = Phase::complete;
+    on_closed_ = nullptr;
+    way_.tell([stream = way_.stream](ServerSession& session) { session.finish(stream); });
+}
+
+void Exchange::on_closed(std::function<void()> handler) {
+    if (phase_ == Phase::complete || phase_ == Phase::upgraded) return;
+    if (gone_) {
+        home_.post(std::move(handler));
+    } else {
+        on_closed_ = std::move(handler);
+    }
+}
+
+std::shared_ptr<Channel> Exchange::upgrade_websocket(std::string subprotocol) {
+    VERIFY(phase_ == Phase::waiting);
+    if (!websocket_asked_) return nullptr;
+    phase_ = Phase::upgraded;
+    on_closed_ = nullptr;
+    SocketChannel::Ends ends;
+    ends.send = [way = way_](std::string message) {
+        way.tell([stream = way.stream, message = std::move(message)](ServerSession& s) mutable {
+            s.send_message(stream, std::move(message));
+        });
+    };
+    ends.close = [way = way_] {
+        way.tell([stream = way.stream](ServerSession& session) { session.close_channel(stream); });
+    };
+    ends.flow = way_.flow;
+    ends.kept = shared_from_this();
+    auto channel = std::make_shared<SocketChannel>(std::move(ends), home_);
+    channel_ = channel;
+    if (gone_) channel->connection_closed();
+    way_.tell([stream = way_.stream,
+               subprotocol = std::move(subprotocol)](ServerSession& session) mutable {
+        session.upgrade(stream, std::move(subprotocol));
+    });
+    return channel;
+}
+
+void Exchange::message_came(const std::string& message) {
+    if (const auto channel = channel_.lock()) channel->message_came(message);
+}
+
+void Exchange::connection_closed() {
+    if (std::exchange(gone_, true)) return;
+    if (const auto channel = channel_.lock()) channel->connection_closed();
+    const auto call = std::exchange(on_closed_, nullptr);
+    if (call && phase_ != Phase::complete) call();
+}
+
+Pending deliver(std::shared_ptr<const Home> home, std::shared_ptr<Link> link,
+                ServerSession::Stream stream, Request request) {
+    auto flow = std::make_shared<Flow>();
+    auto exchange =
+        std::make_shared<Exchange>(Way{std::move(link), stream, flow}, home->loop, request);
+    // The handler's thread must be the one that lets go of the last reference. So the connection's
+    // thread keeps only a weak one, and looks at it only there.
+    const std::weak_ptr<Exchange> weak = exchange;
+    Loop& loop = home->loop;
+    loop.post([home = std::move(home), exchange = std::move(exchange),
+               request = std::move(request)]() mutable {
+        home->handler(std::move(request), std::move(exchange));
+    });
+    return {std::move(flow), [&loop, weak](std::function<void(Exchange&)> step) {
+                loop.post([weak, step = std::move(step)] {
+                    if (const auto alive = weak.lock()) step(*alive);
+                });
+            }};
+}
+
+bool asks_for_websocket(const Request& request) {
+    return request.method == "GET" && has_token(request.headers.get("Connection"), "upgrade") &&
+           has_token(request.headers.get("Upgrade"), "websocket") &&
+           request.headers.get("Sec-WebSocket-Version") == "13" &&
+           !request.headers.get("Sec-WebSocket-Key").empty();
+}
+
+Response status_response(int code, const char* reason, const std::string& message) {
+    std::string quoted;
+    for (const char c : message) {
+        if (c == '"' || c == '\\') quoted += '\\';
+        quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+    Response response;
+    response.status = code;
+    response.headers.set("Content-Type", "application/json");
+    response.body = make_bytes(
+        R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":")" +
+        quoted + R"(","reason":")" + reason + R"(","code":)" + std::to_string(code) + "}\n");
+    return response;
+}
+
+std::string too_large_text(std::size_t limit) {
+    return "Request entity too large: limit is " + std::to_string(limit);
+}
+
+}  // namespace muster::net

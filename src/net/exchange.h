@@ -1,0 +1,127 @@
+// net/exchange.h - one request on its way to the handler and its answer on the way back, across two
+// threads.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/loop.h"
+#include "net/http.h"
+#include "net/mailbox.h"
+#include "net/session.h"
+
+namespace muster::net {
+
+/// What a connection's thread knows of the handler's side.
+struct Home {
+    Loop& loop;
+    Handler handler;
+};
+
+/// How the handler's side reaches a session: through the mailbox of its thread, where `session` is
+/// null once the connection is gone.
+struct Link {
+    std::shared_ptr<Mailbox> io;
+    ServerSession* session = nullptr;  // Only on the connection's thread.
+};
+
+/// Bytes handed to a session and not yet taken by its socket.
+struct Flow {
+    std::atomic<std::size_t> waiting{0};
+};
+
+/// Which request on which connection.
+struct Way {
+    std::shared_ptr<Link> link;
+    ServerSession::Stream stream = 0;
+    std::shared_ptr<Flow> flow;
+
+    /// Runs `step` on the connection's thread if the connection is still there.
+    void tell(std::function<void(ServerSession&)> step) const;
+};
+
+/// A WebSocket on the side of whoever uses it; its frames are made on the connection's thread.
+class SocketChannel final : public Channel {
+public:
+    /// How it reaches the connection.
+    struct Ends {
+        std::function<void(std::string)> send;
+        std::function<void()> close;
+        std::shared_ptr<Flow> flow;
+        std::shared_ptr<void> kept;  // What messages come through.
+    };
+
+    SocketChannel(Ends ends, Loop& home) : ends_(std::move(ends)), home_(home) {}
+    ~SocketChannel() override;
+
+    void on_message(OnMessage handler) override;
+    void on_closed(OnClosed handler) override;
+    void send(std::string message) override;
+    void close() override;
+    std::size_t buffered() const override { return ends_.flow->waiting.load(); }
+
+    void message_came(const std::string& message);
+    void connection_closed();
+
+private:
+    Ends ends_;
+    Loop& home_;
+    OnMessage on_message_;
+    OnClosed on_closed_;
+    std::deque<std::string> early_;  // Came before there was a handler for them.
+    bool closing_ = false;
+    bool gone_ = false;
+};
+
+/// The way back for one request. Lives on the handler's loop.
+class Exchange final : public Responder, public std::enable_shared_from_this<Exchange> {
+public:
+    Exchange(Way way, Loop& home, const Request& request);
+    ~Exchange() override;
+
+    void respond(Response response) override;
+    void begin(Response head) override;
+    void write(Bytes piece) override;
+    void finish() override;
+    std::size_t buffered() const override { return way_.flow->waiting.load(); }
+    void on_closed(std::function<void()> handler) override;
+    std::shared_ptr<Channel> upgrade_websocket(std::string subprotocol) override;
+
+    void message_came(const std::string& message);
+    void connection_closed();
+
+private:
+    enum class Phase { waiting, streaming, upgraded, complete };
+    Way way_;
+    Loop& home_;
+    bool websocket_asked_;
+    Phase phase_ = Phase::waiting;
+    bool gone_ = false;
+    std::function<void()> on_closed_;
+    std::weak_ptr<SocketChannel> channel_;
+};
+
+/// What a session keeps of a request that is with the handler.
+struct Pending {
+    std::shared_ptr<Flow> flow;
+    std::function<void(std::function<void(Exchange&)>)> at_home;  // Runs it there if still alive.
+};
+
+/// Posts a request to the handler.
+Pending deliver(std::shared_ptr<const Home> home, std::shared_ptr<Link> link,
+                ServerSession::Stream stream, Request request);
+
+/// True when the request asks for a WebSocket that this server can speak.
+bool asks_for_websocket(const Request& request);
+
+/// A Status object as Kubernetes' clients read it, for what the server itself has to refuse.
+Response status_response(int code, const char* reason, const std::string& message);
+
+/// What a failure of a WebSocket or a body limit is called.
+std::string too_large_text(std::size_t limit);
+
+}  // namespace muster::net

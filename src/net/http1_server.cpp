@@ -1,0 +1,400 @@
+// net/http1_server.cpp - a server's HTTP/1.1 connection: one request at a time, answers whole or in
+// chunks, and WebSockets.
+#include <cstdio>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "net/http1_parser.h"
+#include "net/server_session.h"
+#include "net/websocket.h"
+
+namespace muster::net {
+namespace {
+
+/// How much of later requests may wait here while one is being answered.
+constexpr std::size_t input_limit = 64 << 10;
+/// Keeps WebSockets alive through whatever closes silent connections.
+constexpr int ticks_per_ping = 10;
+
+const char* status_text(int status) {
+    switch (status) {
+        case 101:
+            return "Switching Protocols";
+        case 200:
+            return "OK";
+        case 201:
+            return "Created";
+        case 202:
+            return "Accepted";
+        case 204:
+            return "No Content";
+        case 301:
+            return "Moved Permanently";
+        case 304:
+            return "Not Modified";
+        case 307:
+            return "Temporary Redirect";
+        case 400:
+            return "Bad Request";
+        case 401:
+            return "Unauthorized";
+        case 403:
+            return "Forbidden";
+        case 404:
+            return "Not Found";
+        case 405:
+            return "Method Not Allowed";
+        case 406:
+            return "Not Acceptable";
+        case 409:
+            return "Conflict";
+        case 410:
+            return "Gone";
+        case 413:
+            return "Request Entity Too Large";
+        case 415:
+            return "Unsupported Media Type";
+        case 422:
+            return "Unprocessable Entity";
+        case 429:
+            return "Too Many Requests";
+        case 431:
+            return "Request Header Fields Too Large";
+        case 500:
+            return "Internal Server Error";
+        case 502:
+            return "Bad Gateway";
+        case 503:
+            return "Service Unavailable";
+        case 504:
+            return "Gateway Timeout";
+        default:
+            return "Status";
+    }
+}
+
+class Http1Session final : public ServerSession {
+public:
+    explicit Http1Session(std::shared_ptr<const Rules> rules)
+        : rules_(std::move(rules)),
+          parser_(Http1Parser::Reads::requests, {rules_->header_limit, rules_->body_limit}),
+          link_(std::make_shared<Link>(Link{rules_->io, this})) {}
+
+    void opened(Outlet& outlet) override;
+    void feed(std::string_view bytes) override;
+    bool wants_bytes() const override { return socket_ || input_.size() < input_limit; }
+    void pull(std::string& out, std::size_t enough) override;
+    bool finished() const override;
+    void closed(const std::string& why) override;
+    void tick() override;
+
+    void respond(Stream stream, Response response) override;
+    void begin(Stream stream, Response head) override;
+    void write(Stream stream, Bytes piece) override;
+    void finish(Stream stream) override;
+    void abandon(Stream stream) override;
+    void upgrade(Stream stream, std::string subprotocol) override;
+    void send_message(Stream stream, std::string message) override;
+    void close_channel(Stream stream) override;
+    void go_away() override;
+
+private:
+    /// Reading a request, waiting for its answer, sending it, or past HTTP.
+    enum class Phase { reading, answering, streaming, last_words, websocket };
+
+    void read_requests();
+    bool read_request();
+    void header_came();
+    void request_came();
+    void refuse(Http1Parser::Problem problem);
+    void put_head(const Response& head, std::optional<std::size_t> length);
+    void put_piece(Bytes piece, bool counted);
+    void answer_complete();
+    void take_socket_output();
+    bool is_current(Stream stream) const { return stream == stream_; }
+
+    std::shared_ptr<const Rules> rules_;
+    Outlet* outlet_ = nullptr;
+    Http1Parser parser_;
+    std::shared_ptr<Link> link_;
+    std::string input_;
+    Phase phase_ = Phase::reading;
+    Stream stream_ = 0;
+    Pending pending_;
+    Headers asked_;  // The headers of the request being answered.
+    bool header_seen_ = false;
+    bool keep_alive_ = true;
+    bool head_only_ = false;
+    bool chunked_ = false;
+    bool leaving_ = false;
+    std::string out_;
+    struct Piece {
+        Bytes bytes;
+        std::size_t sent = 0;
+        std::shared_ptr<Flow> flow;  // Null for the protocol's own bytes.
+    };
+    std::deque<Piece> pieces_;
+    std::optional<WebSocket> socket_;
+    int ticks_ = 0;
+};
+
+void Http1Session::opened(Outlet& outlet) {
+    outlet_ = &outlet;
+    outlet_->set_deadline(rules_->request_timeout);
+}
+
+void Http1Session::feed(std::string_view bytes) {
+    if (socket_) {
+        socket_->feed(bytes);
+        return take_socket_output();
+    }
+    if (phase_ == Phase::last_words) return;
+    input_ += bytes;
+    if (phase_ == Phase::reading) read_requests();
+}
+
+void Http1Session::read_requests() {
+    while (phase_ == Phase::reading && !input_.empty() && read_request()) {
+    }
+}
+
+/// Gives the parser what there is; false when it needs more.
+bool Http1Session::read_request() {
+    if (!parser_.started()) outlet_->set_deadline(rules_->request_timeout);
+    const std::size_t used = parser_.feed(input_);
+    input_.erase(0, used);
+    if (parser_.problem() != Http1Parser::Problem::none) {
+        refuse(parser_.problem());
+        return false;
+    }
+    if (!parser_.header_done()) return used > 0;
+    if (!std::exchange(header_seen_, true)) header_came();
+    if (parser_.done()) {
+        request_came();
+        return true;
+    }
+    if (used == 0 && input_.size() >= input_limit) refuse(Http1Parser::Problem::malformed);
+    return used > 0;
+}
+
+void Http1Session::header_came() {
+    asked_ = parser_.headers();
+    const bool waits = same_token(asked_.get("Expect"), "100-continue");
+    if (waits && !parser_.is_http10() && !parser_.done()) {
+        put_piece(make_bytes("HTTP/1.1 100 Continue\r\n\r\n"), false);
+    }
+}
+
+void Http1Session::request_came() {
+    Request request;
+    request.method = parser_.method();
+    set_target(request, parser_.target());
+    request.headers = asked_;
+    request.body = make_bytes(parser_.take_body());
+    request.peer = outlet_->peer();
+    keep_alive_ = parser_.keeps_alive() && !leaving_;
+    head_only_ = request.method == "HEAD";
+    chunked_ = !parser_.is_http10();
+    phase_ = Phase::answering;
+    outlet_->set_deadline({});
+    parser_.next();
+    header_seen_ = false;
+    pending_ = deliver(rules_->home, link_, ++stream_, std::move(request));
+}
+
+void Http1Session::refuse(Http1Parser::Problem problem) {
+    const int status = static_cast<int>(problem);
+    keep_alive_ = false;
+    phase_ = Phase::last_words;
+    input_.clear();
+    const std::string text = problem == Http1Parser::Problem::body_too_large
+                                 ? too_large_text(rules_->body_limit)
+                             : problem == Http1Parser::Problem::header_too_large
+                                 ? "the request's header fields are larger than " +
+                                       std::to_string(rules_->header_limit) + " bytes"
+                                 : "this is not an HTTP/1.1 request";
+    const Response response =
+        status_response(status, status == 413 ? "RequestEntityTooLarge" : "BadRequest", text);
+    put_head(response, response.body->size());
+    put_piece(response.body, false);
+    outlet_->flush_soon();
+}
+
+/// `length` absent: the body comes in chunks, or ends with the connection for HTTP/1.0.
+void Http1Session::put_head(const Response& head, std::optional<std::size_t> length) {
+    out_ = "HTTP/1.1 " + std::to_string(head.status) + " " + status_text(head.status) + "\r\n";
+    for (const auto& [name, value] : head.headers.fields) {
+        if (same_token(name, "Content-Length") || same_token(name, "Transfer-Encoding") ||
+            same_token(name, "Connection")) {
+            continue;
+        }
+        out_ += name + ": " + header_text(value) + "\r\n";
+    }
+    const bool bodiless = head.status == 204 || head.status == 304;
+    if (length) {
+        if (!bodiless) out_ += "Content-Length: " + std::to_string(*length) + "\r\n";
+    } else if (chunked_) {
+        out_ += "Transfer-Encoding: chunked\r\n";
+    } else {
+        keep_alive_ = false;
+    }
+    if (!keep_alive_) out_ += "Connection: close\r\n";
+    out_ += "\r\n";
+    put_piece(make_bytes(std::exchange(out_, {})), false);
+}
+
+void Http1Session::put_piece(Bytes piece, bool counted) {
+    if (!piece->empty()) {
+        pieces_.push_back({std::move(piece), 0, counted ? pending_.flow : nullptr});
+    }
+    outlet_->flush_soon();
+}
+
+void Http1Session::respond(Stream stream, Response response) {
+    if (!is_current(stream) || phase_ != Phase::answering) return;
+    if (!response.body) response.body = make_bytes("");
+    const bool bodiless = head_only_ || response.status == 204 || response.status == 304;
+    put_head(response, response.body->size());
+    if (!bodiless) put_piece(response.body, true);
+    answer_complete();
+}
+
+void Http1Session::begin(Stream stream, Response head) {
+    if (!is_current(stream) || phase_ != Phase::answering) return;
+    phase_ = Phase::streaming;
+    put_head(head, std::nullopt);
+}
+
+void Http1Session::write(Stream stream, Bytes piece) {
+    if (!is_current(stream) || phase_ != Phase::streaming || head_only_) return;
+    if (!chunked_) return put_piece(std::move(piece), true);
+    char size[24];
+    std::snprintf(size, sizeof size, "%zx\r\n", piece->size());
+    put_piece(make_bytes(size), false);
+    put_piece(std::move(piece), true);
+    put_piece(make_bytes("\r\n"), false);
+}
+
+void Http1Session::finish(Stream stream) {
+    if (!is_current(stream) || phase_ != Phase::streaming) return;
+    if (chunked_ && !head_only_) put_piece(make_bytes("0\r\n\r\n"), false);
+    answer_complete();
+}
+
+void Http1Session::abandon(Stream stream) {
+    if (!is_current(stream)) return;
+    if (phase_ == Phase::answering)
+        return respond(stream,
+                       status_response(500, "InternalError", "the request was not answered"));
+    if (phase_ != Phase::streaming) return;
+    // The client sees that the stream is broken by its missing end.
+    keep_alive_ = false;
+    answer_complete();
+}
+
+void Http1Session::answer_complete() {
+    asked_ = {};
+    pending_ = {};
+    outlet_->flush_soon();
+    if (!keep_alive_ || leaving_) {
+        phase_ = Phase::last_words;
+        input_.clear();
+        return;
+    }
+    phase_ = Phase::reading;
+    outlet_->set_deadline(rules_->idle_timeout);
+    read_requests();
+}
+
+void Http1Session::upgrade(Stream stream, std::string subprotocol) {
+    if (!is_current(stream) || phase_ != Phase::answering) return;
+    std::string head =
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Accept: " +
+        websocket_accept(asked_.get("Sec-WebSocket-Key")) + "\r\n";
+    if (!subprotocol.empty()) head += "Sec-WebSocket-Protocol: " + subprotocol + "\r\n";
+    put_piece(make_bytes(head + "\r\n"), false);
+    phase_ = Phase::websocket;
+    socket_.emplace(WebSocket::End::server, [this](std::string message) {
+        pending_.at_home(
+            [message = std::move(message)](Exchange& exchange) { exchange.message_came(message); });
+    });
+    if (!input_.empty()) socket_->feed(std::exchange(input_, {}));
+    take_socket_output();
+}
+
+void Http1Session::send_message(Stream stream, std::string message) {
+    if (!is_current(stream) || !socket_) return;
+    socket_->send(message);
+    // The frame's few bytes of header are not counted.
+    const std::string framed = socket_->take_output();
+    if (framed.empty()) {  // After the goodbye.
+        pending_.flow->waiting -= message.size();
+        return;
+    }
+    const std::size_t header = framed.size() - message.size();
+    put_piece(make_bytes(framed.substr(0, header)), false);
+    put_piece(make_bytes(std::move(message)), true);
+}
+
+void Http1Session::close_channel(Stream stream) {
+    if (!is_current(stream) || !socket_) return;
+    socket_->close();
+    take_socket_output();
+    outlet_->set_deadline(seconds(5));  // For the client's own goodbye.
+}
+
+void Http1Session::take_socket_output() {
+    if (std::string bytes = socket_->take_output(); !bytes.empty())
+        put_piece(make_bytes(std::move(bytes)), false);
+    outlet_->flush_soon();
+}
+
+void Http1Session::pull(std::string& out, std::size_t enough) {
+    while (out.size() < enough && !pieces_.empty()) {
+        Piece& piece = pieces_.front();
+        const std::size_t size = std::min(piece.bytes->size() - piece.sent, enough);
+        out.append(*piece.bytes, piece.sent, size);
+        piece.sent += size;
+        if (piece.flow) piece.flow->waiting -= size;
+        if (piece.sent == piece.bytes->size()) pieces_.pop_front();
+    }
+}
+
+bool Http1Session::finished() const {
+    if (!pieces_.empty()) return false;
+    if (socket_) return socket_->finished();
+    return phase_ == Phase::last_words || (leaving_ && phase_ == Phase::reading);
+}
+
+void Http1Session::closed(const std::string&) {
+    link_->session = nullptr;
+    if (pending_.at_home) {
+        pending_.at_home([](Exchange& exchange) { exchange.connection_closed(); });
+    }
+}
+
+void Http1Session::tick() {
+    if (!socket_ || ++ticks_ % ticks_per_ping != 0) return;
+    socket_->ping();
+    take_socket_output();
+}
+
+void Http1Session::go_away() {
+    leaving_ = true;
+    keep_alive_ = false;
+    if (socket_) {
+        socket_->close(1001);
+        take_socket_output();
+    }
+    outlet_->flush_soon();
+}
+
+}  // namespace
+
+std::unique_ptr<ServerSession> make_http1_session(std::shared_ptr<const Rules> rules) {
+    return std::make_unique<Http1Session>(std::move(rules));
+}
+
+}  // namespace muster::net

@@ -1,0 +1,247 @@
+// net/server.cpp - listeners, the threads behind them, and the connections of each thread.
+#include "net/server.h"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "net/asio_loop.h"
+#include "net/server_session.h"
+#include "net/tls.h"
+#include "net/wire.h"
+
+namespace muster::net {
+namespace {
+
+constexpr Duration handshake_timeout = seconds(10);
+constexpr Duration tick_every = seconds(1);
+/// How long accepting rests when the process has no descriptors left.
+constexpr Duration breath = milliseconds(100);
+
+std::string address_text(const sockaddr_storage& address) {
+    char host[NI_MAXHOST] = "";
+    char port[NI_MAXSERV] = "";
+    getnameinfo(reinterpret_cast<const sockaddr*>(&address), sizeof address, host, sizeof host,
+                port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+    const bool six = address.ss_family == AF_INET6;
+    return (six ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
+}
+
+[[noreturn]] void cannot_listen(const ServerOptions& options, int error) {
+    const std::string where = options.address + ":" + std::to_string(options.port);
+    if (error == EADDRINUSE)
+        throw Error(Reason::conflict, "cannot listen on " + where +
+                                          ": the port is in use by another program; choose "
+                                          "another one with --listen ADDRESS:PORT");
+    if (error == EACCES)
+        throw Error(Reason::forbidden, "cannot listen on " + where +
+                                           ": ports below 1024 need more rights; choose another "
+                                           "one with --listen ADDRESS:PORT");
+    throw Error(Reason::invalid, "cannot listen on " + where + ": " + std::strerror(error));
+}
+
+int listen_at(const ServerOptions& options) {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    const std::string port = std::to_string(options.port);
+    if (getaddrinfo(options.address.c_str(), port.c_str(), &hints, &found) != 0)
+        throw Error(Reason::invalid, "cannot listen on \"" + options.address +
+                                         "\": give an IP address such as 127.0.0.1 or 0.0.0.0");
+    const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    const bool good =
+        fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1024) == 0;
+    const int error = errno;
+    freeaddrinfo(found);
+    if (good) return fd;
+    if (fd >= 0) ::close(fd);
+    cannot_listen(options, error);
+}
+
+/// One thread of the server and the connections it owns.
+struct Crew {
+    AsioLoop loop;
+    std::shared_ptr<Mailbox> mailbox = std::make_shared<Mailbox>(loop);
+    std::shared_ptr<const Rules> rules;
+    std::unordered_map<std::uint64_t, std::unique_ptr<Wire>> wires;
+    std::uint64_t next_wire = 1;
+    bool leaving = false;
+
+    void tick();
+};
+
+void Crew::tick() {
+    for (auto& [id, wire] : wires)
+        wire->tick();  // Closing only posts; nothing leaves the map here.
+    loop.after(tick_every, [this] { tick(); });
+}
+
+}  // namespace
+
+struct Server::State {
+    ServerOptions options;
+    TlsContextPtr tls;
+    std::vector<std::unique_ptr<Crew>> crews;
+    std::atomic<std::size_t> connections{0};
+    std::size_t next_crew = 0;
+    std::unordered_map<int, AsioLoop::WatchId> listeners;  // On the first crew's thread.
+    int port = 0;
+    bool stopped = false;
+
+    void watch_listener(int fd);
+    void accept_some(int fd);
+    void accepted(int fd, const sockaddr_storage& from);
+    void open(Crew& crew, int fd, std::string address);
+    void leave(Crew& crew);
+};
+
+Server::Server(ServerOptions options, Loop& home, Handler handler)
+    : state_(std::make_unique<State>()) {
+    state_->options = std::move(options);
+    const ServerOptions& given = state_->options;
+    if (given.tls) state_->tls = server_context(*given.tls);
+    const int fd = given.listening_fd >= 0 ? given.listening_fd : listen_at(given);
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+    state_->port =
+        ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
+                                            : reinterpret_cast<sockaddr_in&>(address).sin_port);
+    const auto shared_home = std::make_shared<const Home>(Home{home, std::move(handler)});
+    for (int i = 0; i < given.threads; ++i) {
+        auto crew = std::make_unique<Crew>();
+        crew->rules = std::make_shared<const Rules>(
+            Rules{shared_home, crew->mailbox, given.body_limit, given.header_limit,
+                  given.request_timeout, given.idle_timeout});
+        crew->loop.post([crew = crew.get()] { crew->tick(); });
+        state_->crews.push_back(std::move(crew));
+    }
+    add_listener(fd);
+    for (std::size_t i = 0; i < state_->crews.size(); ++i)
+        state_->crews[i]->loop.start("net-" + std::to_string(i));
+}
+
+Server::~Server() {
+    stop();
+}
+
+int Server::port() const {
+    return state_->port;
+}
+
+void Server::add_listener(int fd) {
+    state_->crews.front()->loop.post([state = state_.get(), fd] { state->watch_listener(fd); });
+}
+
+void Server::State::watch_listener(int fd) {
+    listeners[fd] = crews.front()->loop.watch(fd, {.read = true, .write = false},
+                                              [this, fd](AsioLoop::Interest) { accept_some(fd); });
+}
+
+void Server::State::accept_some(int fd) {
+    for (int i = 0; i < 64; ++i) {
+        sockaddr_storage from{};
+        socklen_t size = sizeof from;
+        const int connection =
+            accept4(fd, reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (connection >= 0) {
+            accepted(connection, from);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            AsioLoop& loop = crews.front()->loop;
+            log_warning(
+                "net", "no more connections can be accepted: " + std::string(std::strerror(errno)));
+            loop.change(listeners.at(fd), {});
+            loop.after(breath, [this, fd, &loop] {
+                const auto at = listeners.find(fd);
+                if (at != listeners.end()) loop.change(at->second, {.read = true, .write = false});
+            });
+        }
+        return;
+    }
+}
+
+void Server::State::accepted(int fd, const sockaddr_storage& from) {
+    if (connections >= options.connection_limit) {
+        ::close(fd);
+        return;
+    }
+    ++connections;
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    Crew& crew = *crews[next_crew++ % crews.size()];
+    std::string address = address_text(from);
+    if (crews.size() == 1) return open(crew, fd, std::move(address));
+    crew.loop.post([this, &crew, fd, address = std::move(address)] { open(crew, fd, address); });
+}
+
+void Server::State::open(Crew& crew, int fd, std::string address) {
+    Peer peer;
+    peer.address = std::move(address);
+    TlsPtr connection = tls ? accept_over(tls.get(), fd) : nullptr;
+    const std::uint64_t id = crew.next_wire++;
+    auto wire = std::make_unique<Wire>(crew.loop, fd, std::move(connection), std::move(peer),
+                                       make_server_session(crew.rules), [this, &crew, id] {
+                                           crew.wires.erase(id);
+                                           --connections;
+                                       });
+    Wire& started = *wire;
+    crew.wires.emplace(id, std::move(wire));
+    started.start(handshake_timeout);
+    if (crew.leaving) started.close("the server stops");
+}
+
+/// Asks the connections of one thread to come to an end.
+void Server::State::leave(Crew& crew) {
+    crew.leaving = true;
+    if (&crew == crews.front().get()) {
+        for (const auto& [fd, watch] : std::exchange(listeners, {})) {
+            crew.loop.unwatch(watch);
+            ::close(fd);
+        }
+    }
+    for (auto& [id, wire] : crew.wires)
+        static_cast<ServerSession&>(wire->session()).go_away();
+}
+
+void Server::stop(Duration grace) {
+    if (std::exchange(state_->stopped, true)) return;
+    for (const auto& crew : state_->crews)
+        crew->loop.post([this, crew = crew.get()] { state_->leave(*crew); });
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::nanoseconds(grace.nanoseconds);
+    while (state_->connections > 0 && std::chrono::steady_clock::now() < until)
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    for (const auto& crew : state_->crews) {
+        std::promise<void> done;
+        crew->loop.post([crew = crew.get(), &done] {
+            for (auto& [id, wire] : crew->wires)
+                wire->close("the server stops");
+            crew->wires.clear();
+            done.set_value();
+        });
+        done.get_future().wait();
+        crew->mailbox->close();
+        crew->loop.stop();
+    }
+}
+
+}  // namespace muster::net
