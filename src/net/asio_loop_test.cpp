@@ -7,8 +7,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-using namespace muster;       // NOLINT(google-build-using-namespace)
-using namespace muster::net;  // NOLINT(google-build-using-namespace)
+namespace muster::net {
 
 TEST_CASE("tasks run in the order posted, timers in the order due, cancelled ones never") {
     AsioLoop loop;
@@ -93,3 +92,5 @@ TEST_CASE("a started loop runs on its own thread and stop waits for it") {
     CHECK_FALSE(loop.on_this_thread());
     loop.stop();
 }
+
+}  // namespace muster::net

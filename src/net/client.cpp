@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "net/http1_client.h"
 #include "net/secret.h"
 #include "net/tls.h"
@@ -66,7 +67,7 @@ std::string request_bytes(const Target& target, const Request& request) {
     text += " HTTP/1.1\r\n";
     if (!request.headers.has("Host")) text += "Host: " + to_text(target) + "\r\n";
     for (const auto& [name, value] : request.headers.fields) {
-        if (same_token(name, "Content-Length")) continue;
+        if (equal_ignoring_case(name, "Content-Length")) continue;
         text += name + ": " + header_text(value) + "\r\n";
     }
     const std::size_t size = request.body ? request.body->size() : 0;
@@ -301,7 +302,7 @@ void Client::cancel(StreamId stream) {
 void Client::open_websocket(Target target, Request request, std::string subprotocols,
                             OnChannel on_channel) {
     const std::uint64_t id = state_->next_stream++;
-    const std::string key = base64(secret_bytes(16));
+    const std::string key = to_base64(secret_bytes(16));
     request.headers.set("Connection", "Upgrade");
     request.headers.set("Upgrade", "websocket");
     request.headers.set("Sec-WebSocket-Version", "13");

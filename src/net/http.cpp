@@ -3,12 +3,10 @@
 
 #include <cstdint>
 
+#include "base/text.h"
+
 namespace muster::net {
 namespace {
-
-char lower(char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -35,14 +33,6 @@ std::string decode(std::string_view text, char blank) {
 
 }  // namespace
 
-bool same_token(std::string_view a, std::string_view b) {
-    if (a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        if (lower(a[i]) != lower(b[i])) return false;
-    }
-    return true;
-}
-
 bool has_token(std::string_view list, std::string_view token) {
     while (!list.empty()) {
         const std::size_t end = list.find(',');
@@ -52,27 +42,28 @@ bool has_token(std::string_view list, std::string_view token) {
             item.remove_prefix(1);
         while (item.ends_with(' ') || item.ends_with('\t'))
             item.remove_suffix(1);
-        if (same_token(item, token)) return true;
+        if (equal_ignoring_case(item, token)) return true;
     }
     return false;
 }
 
 std::string_view Headers::get(std::string_view name) const {
     for (const auto& [key, value] : fields) {
-        if (same_token(key, name)) return value;
+        if (equal_ignoring_case(key, name)) return value;
     }
     return "";
 }
 
 bool Headers::has(std::string_view name) const {
     for (const auto& [key, value] : fields) {
-        if (same_token(key, name)) return true;
+        if (equal_ignoring_case(key, name)) return true;
     }
     return false;
 }
 
 void Headers::set(std::string_view name, std::string value) {
-    std::erase_if(fields, [&](const auto& field) { return same_token(field.first, name); });
+    std::erase_if(fields,
+                  [&](const auto& field) { return equal_ignoring_case(field.first, name); });
     fields.emplace_back(std::string(name), std::move(value));
 }
 

@@ -94,9 +94,6 @@ public:
 /// Where requests go: the API server, a test's own function.
 using Handler = std::function<void(Request, std::shared_ptr<Responder>)>;
 
-/// As header names and tokens compare: letters of ASCII without case.
-bool same_token(std::string_view a, std::string_view b);
-
 /// True when the comma-separated list has this item.
 bool has_token(std::string_view list, std::string_view token);
 

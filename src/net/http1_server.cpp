@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "net/http1_parser.h"
 #include "net/server_session.h"
 #include "net/websocket.h"
@@ -180,7 +181,7 @@ bool Http1Session::read_request() {
 
 void Http1Session::header_came() {
     asked_ = parser_.headers();
-    const bool waits = same_token(asked_.get("Expect"), "100-continue");
+    const bool waits = equal_ignoring_case(asked_.get("Expect"), "100-continue");
     if (waits && !parser_.is_http10() && !parser_.done()) {
         put_piece(make_bytes("HTTP/1.1 100 Continue\r\n\r\n"), false);
     }
@@ -225,8 +226,9 @@ void Http1Session::refuse(Http1Parser::Problem problem) {
 void Http1Session::put_head(const Response& head, std::optional<std::size_t> length) {
     out_ = "HTTP/1.1 " + std::to_string(head.status) + " " + status_text(head.status) + "\r\n";
     for (const auto& [name, value] : head.headers.fields) {
-        if (same_token(name, "Content-Length") || same_token(name, "Transfer-Encoding") ||
-            same_token(name, "Connection")) {
+        if (equal_ignoring_case(name, "Content-Length") ||
+            equal_ignoring_case(name, "Transfer-Encoding") ||
+            equal_ignoring_case(name, "Connection")) {
             continue;
         }
         out_ += name + ": " + header_text(value) + "\r\n";

@@ -7,6 +7,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "base/text.h"
 #include "base/verify.h"
 #include "net/server_session.h"
 
@@ -247,7 +248,9 @@ void Http2Session::submit_head(Stream id, Http2Stream& stream, const Response& h
     const std::string status = std::to_string(head.status);
     std::vector<std::pair<std::string, std::string>> fields = {{":status", status}};
     for (const auto& [name, value] : head.headers.fields) {
-        if (same_token(name, "Connection") || same_token(name, "Transfer-Encoding")) continue;
+        if (equal_ignoring_case(name, "Connection") ||
+            equal_ignoring_case(name, "Transfer-Encoding"))
+            continue;
         std::string lower = name;
         for (char& c : lower)
             c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

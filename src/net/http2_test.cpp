@@ -7,8 +7,7 @@
 
 #include "net/loopback_test.h"
 
-using namespace muster;       // NOLINT(google-build-using-namespace)
-using namespace muster::net;  // NOLINT(google-build-using-namespace)
+namespace muster::net {
 
 namespace {
 
@@ -243,3 +242,5 @@ TEST_CASE("bytes that are not HTTP/2 end the connection, and a stopping server s
     stopping.join();
     CHECK(client.told_to_go);
 }
+
+}  // namespace muster::net

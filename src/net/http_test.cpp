@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace muster::net;  // NOLINT(google-build-using-namespace)
+namespace muster::net {
 
 TEST_CASE("header names compare without case and set replaces all") {
     Headers headers;
@@ -36,3 +36,5 @@ TEST_CASE("percent coding goes there and back, and leaves what is not coded alon
     CHECK(percent_decode("%zz%4") == "%zz%4");
     CHECK(percent_decode("a+b") == "a+b");
 }
+
+}  // namespace muster::net

@@ -5,6 +5,7 @@
 #include <openssl/core_names.h>
 #include <openssl/ecdsa.h>
 
+#include "base/text.h"
 #include "base/verify.h"
 #include "net/openssl.h"
 #include "net/secret.h"
@@ -49,13 +50,13 @@ std::string id_of(EVP_PKEY* key) {
     const int size = i2d_PUBKEY(key, &der);
     VERIFY(size > 0);
     std::string id =
-        base64url(sha256({reinterpret_cast<const char*>(der), static_cast<std::size_t>(size)}));
+        to_base64url(sha256({reinterpret_cast<const char*>(der), static_cast<std::size_t>(size)}));
     OPENSSL_free(der);
     return id;
 }
 
 std::string header_of(EVP_PKEY* key) {
-    return base64url(R"({"alg":"ES256","kid":")" + id_of(key) + "\"}");
+    return to_base64url(R"({"alg":"ES256","kid":")" + id_of(key) + "\"}");
 }
 
 std::string coordinate_of(EVP_PKEY* key, const char* which) {
@@ -64,7 +65,7 @@ std::string coordinate_of(EVP_PKEY* key, const char* which) {
     std::string bytes(number_size, '\0');
     BN_bn2binpad(number, reinterpret_cast<unsigned char*>(bytes.data()), number_size);
     BN_free(number);
-    return base64url(bytes);
+    return to_base64url(bytes);
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ std::string coordinate_of(EVP_PKEY* key, const char* which) {
 std::string sign_jwt(const std::string& key_pem, std::string_view claims_json) {
     const KeyPtr key = private_key_of(key_pem);
     VERIFY(key != nullptr);
-    const std::string text = header_of(key.get()) + "." + base64url(claims_json);
+    const std::string text = header_of(key.get()) + "." + to_base64url(claims_json);
     const DigestPtr digest(EVP_MD_CTX_new());
     VERIFY(EVP_DigestSignInit(digest.get(), nullptr, EVP_sha256(), nullptr, key.get()) == 1);
     std::size_t size = 0;
@@ -81,7 +82,7 @@ std::string sign_jwt(const std::string& key_pem, std::string_view claims_json) {
     VERIFY(EVP_DigestSign(digest.get(), reinterpret_cast<unsigned char*>(asn1.data()), &size,
                           bytes_of(text), text.size()) == 1);
     asn1.resize(size);
-    return text + "." + base64url(bare_signature(asn1));
+    return text + "." + to_base64url(bare_signature(asn1));
 }
 
 std::optional<std::string> verified_claims(const std::string& key_pem, std::string_view token) {

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "net/loopback_test.h"
 
-using namespace muster;       // NOLINT(google-build-using-namespace)
-using namespace muster::net;  // NOLINT(google-build-using-namespace)
+namespace muster::net {
 
 namespace {
 
@@ -392,3 +391,5 @@ TEST_CASE("several threads share the connections") {
     }
     CHECK(good == 18);
 }
+
+}  // namespace muster::net

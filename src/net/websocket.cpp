@@ -5,6 +5,7 @@
 
 #include <openssl/sha.h>
 
+#include "base/text.h"
 #include "net/secret.h"
 
 namespace muster::net {
@@ -28,7 +29,7 @@ std::string websocket_accept(std::string_view key) {
     std::string hash(SHA_DIGEST_LENGTH, '\0');
     SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(),
          reinterpret_cast<unsigned char*>(hash.data()));
-    return base64(hash);
+    return to_base64(hash);
 }
 
 void WebSocket::feed(std::string_view bytes) {

@@ -1,0 +1,160 @@
+// kube/kubeconfig.cpp - reads and writes kubeconfig files.
+#include "kube/kubeconfig.h"
+
+#include <variant>
+
+#include "api/yaml.h"
+#include "base/error.h"
+#include "base/text.h"
+
+namespace muster::kube {
+namespace {
+
+using api::Value;
+using ReadFile = std::function<std::string(const std::string& path)>;
+
+[[noreturn]] void refuse(const std::string& text) {
+    throw Error(Reason::invalid, text);
+}
+
+/// A parsed file and the folder that its relative paths start from.
+struct Source {
+    Value value;
+    std::string path;
+    std::string folder;
+};
+
+std::vector<Source> parse(const std::vector<KubeconfigFile>& files) {
+    std::vector<Source> sources;
+    for (const KubeconfigFile& file : files) {
+        auto parsed = api::parse_yaml(file.text);
+        if (const auto* error = std::get_if<api::ParseError>(&parsed))
+            refuse("the kubeconfig " + file.path + " is not valid YAML: " + error->text);
+        auto& documents = std::get<std::vector<api::Parsed>>(parsed);
+        const std::size_t slash = file.path.rfind('/');
+        const std::string folder = slash == std::string::npos ? "" : file.path.substr(0, slash + 1);
+        for (api::Parsed& document : documents)
+            sources.push_back({std::move(document.value), file.path, folder});
+    }
+    return sources;
+}
+
+/// The first entry of a list ("clusters") with this name, and where it stood.
+struct Found {
+    const Value* value = nullptr;
+    const Source* source = nullptr;
+};
+
+Found find_named(const std::vector<Source>& sources, const char* list, const char* member,
+                 const std::string& name) {
+    for (const Source& source : sources) {
+        for (const Value& entry : source.value[list].items()) {
+            if (entry["name"].text_or("") == name) return {&entry[member], &source};
+        }
+    }
+    return {};
+}
+
+Found require_named(const std::vector<Source>& sources, const char* list, const char* member,
+                    const std::string& name) {
+    const Found found = find_named(sources, list, member, name);
+    if (!found.value)
+        refuse("the kubeconfig has no " + std::string(member) + " named \"" + name + "\"");
+    return found;
+}
+
+/// Inline data ("X-data", base64) or the content of the file named by "X".
+std::string pem_of(const Found& in, const std::string& key, const ReadFile& read) {
+    const Value& entry = *in.value;
+    if (const Value& data = entry[key + "-data"]; data.is_string() && !data.as_string().empty()) {
+        const auto bytes = from_base64(data.as_string());
+        if (!bytes) refuse(in.source->path + ": " + key + "-data is not base64");
+        return *bytes;
+    }
+    const std::string path = entry[key].text();
+    if (path.empty()) return "";
+    return read(path.starts_with('/') ? path : in.source->folder + path);
+}
+
+void read_user(const Found& user, const ReadFile& read, Connection& connection) {
+    const Value& entry = *user.value;
+    for (const char* plugin : {"exec", "auth-provider"}) {
+        if (entry.has(plugin))
+            refuse(user.source->path + ": users with \"" + plugin +
+                   "\" are not supported; use a token or a client certificate");
+    }
+    connection.tls.certificate_pem = pem_of(user, "client-certificate", read);
+    connection.tls.key_pem = pem_of(user, "client-key", read);
+    connection.token = entry["token"].text();
+    if (const std::string path = entry["tokenFile"].text(); !path.empty()) {
+        const std::string text = read(path.starts_with('/') ? path : user.source->folder + path);
+        connection.token = trim(text);
+    }
+    connection.impersonate = entry["as"].text();
+}
+
+void read_cluster(const Found& cluster, const ReadFile& read, Connection& connection) {
+    const Value& entry = *cluster.value;
+    connection.server = entry["server"].text();
+    connection.tls.authority_pem = pem_of(cluster, "certificate-authority", read);
+    connection.tls.server_name = entry["tls-server-name"].text();
+    if (entry["insecure-skip-tls-verify"].boolean_or(false))
+        connection.tls.verify = net::ClientTls::Verify::no;
+}
+
+}  // namespace
+
+Connection connection_of(const std::vector<KubeconfigFile>& files, const KubeconfigChoice& choice,
+                         const ReadFile& read) {
+    const std::vector<Source> sources = parse(files);
+    std::string name = choice.context;
+    for (const Source& source : sources) {
+        if (name.empty()) name = source.value["current-context"].text();
+    }
+    Connection connection;
+    std::string cluster = choice.cluster;
+    std::string user = choice.user;
+    if (!name.empty()) {
+        const Value& context = *require_named(sources, "contexts", "context", name).value;
+        if (cluster.empty()) cluster = context["cluster"].text();
+        if (user.empty()) user = context["user"].text();
+        if (const auto ns = context["namespace"].text_or(""); !ns.empty())
+            connection.default_namespace = ns;
+    } else if (choice.server.empty()) {
+        refuse("no context is chosen: the kubeconfig has no current-context");
+    }
+    if (!cluster.empty())
+        read_cluster(require_named(sources, "clusters", "cluster", cluster), read, connection);
+    if (!user.empty()) read_user(require_named(sources, "users", "user", user), read, connection);
+    if (!choice.server.empty()) connection.server = choice.server;
+    if (!choice.token.empty()) connection.token = choice.token;
+    if (!choice.impersonate.empty()) connection.impersonate = choice.impersonate;
+    return connection;
+}
+
+std::string kubeconfig_text(const Connection& connection, const std::string& name,
+                            const std::string& user) {
+    Value cluster = Value::object({{"server", connection.server}});
+    if (!connection.tls.authority_pem.empty())
+        cluster.set("certificate-authority-data", to_base64(connection.tls.authority_pem));
+    Value credentials = Value::object();
+    if (!connection.tls.certificate_pem.empty()) {
+        credentials.set("client-certificate-data", to_base64(connection.tls.certificate_pem));
+        credentials.set("client-key-data", to_base64(connection.tls.key_pem));
+    }
+    if (!connection.token.empty()) credentials.set("token", connection.token);
+    Value context = Value::object(
+        {{"cluster", name}, {"user", user}, {"namespace", connection.default_namespace}});
+    Value clusters = Value::array({Value::object({{"name", name}, {"cluster", cluster}})});
+    Value users = Value::array({Value::object({{"name", user}, {"user", credentials}})});
+    Value contexts = Value::array({Value::object({{"name", name}, {"context", context}})});
+    return api::to_yaml(Value::object({{"apiVersion", "v1"},
+                                       {"kind", "Config"},
+                                       {"clusters", clusters},
+                                       {"contexts", contexts},
+                                       {"current-context", name},
+                                       {"preferences", Value::object()},
+                                       {"users", users}}));
+}
+
+}  // namespace muster::kube
