@@ -1,0 +1,74 @@
+// decide/fit/shape.cpp - finds or makes the shape of pod sets.
+#include "decide/fit/shape.h"
+
+#include <algorithm>
+
+namespace muster::decide {
+
+namespace {
+
+// Labels and namespace matter only to pods that are near to or far from others; without them jobs
+// that differ in their generated labels share one shape.
+PodSet essence(const PodSet& pod_set) {
+    PodSet kept = pod_set;
+    if (kept.pod.affinity.empty() && kept.pod.anti_affinity.empty()) {
+        kept.pod.labels.clear();
+        kept.pod.ns.clear();
+    }
+    return kept;
+}
+
+std::shared_ptr<const Shape> make_shape(const std::vector<PodSet>& pod_sets, Workload::Binds binds,
+                                        Names<ResourceId>& resources) {
+    auto shape = std::make_shared<Shape>();
+    shape->binds = binds;
+    for (const PodSet& pod_set : pod_sets) {
+        PodSetNeed need;
+        need.name = pod_set.name;
+        need.count = std::max<std::int64_t>(0, pod_set.count - pod_set.reclaimable);
+        need.pod = std::make_shared<const PodShape>(pod_set.pod);
+        for (const auto& [name, amount] : pod_set.pod.requests) {
+            if (name == "pods" || amount.value <= 0) continue;
+            need.requests.emplace_back(resources.id_of(name), amount);
+        }
+        shape->pod_sets.push_back(std::move(need));
+    }
+    return shape;
+}
+
+}  // namespace
+
+ShapeId Shapes::hold(const std::vector<PodSet>& pod_sets, Workload::Binds binds,
+                     Names<ResourceId>& resources) {
+    auto made = std::make_shared<Key>();
+    made->first = binds;
+    for (const PodSet& pod_set : pod_sets)
+        made->second.push_back(essence(pod_set));
+    const std::shared_ptr<const Key> key = std::move(made);
+    if (const auto found = ids_.find(key); found != ids_.end()) {
+        hold_again(found->second);
+        return found->second;
+    }
+    ShapeId id{};
+    if (free_.empty()) {
+        id = static_cast<ShapeId>(entries_.size());
+        entries_.emplace_back();
+    } else {
+        id = free_.back();
+        free_.pop_back();
+    }
+    entries_[index(id)] = {make_shape(key->second, binds, resources), key, 1};
+    ids_.emplace(key, id);
+    return id;
+}
+
+void Shapes::drop(ShapeId shape) {
+    Entry& entry = entries_[index(shape)];
+    VERIFY(entry.uses > 0);
+    if (--entry.uses > 0) return;
+    ids_.erase(entry.key);
+    entry = {};
+    free_.push_back(shape);
+}
+
+}  // namespace muster::decide

@@ -1,0 +1,62 @@
+// decide/fit/shape.h - what a workload needs, kept once for all workloads that need the same.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/amount.h"
+#include "decide/ids.h"
+#include "decide/workload.h"
+
+namespace muster::decide {
+
+enum class ShapeId : std::uint32_t {};
+
+/// One pod set's need, ready for counting.
+struct PodSetNeed {
+    std::string name;
+    std::int64_t count = 0;  // Less the reclaimable ones.
+    std::shared_ptr<const PodShape> pod;
+    std::vector<std::pair<ResourceId, Amount>> requests;  // Of one pod, by name, without zeros.
+};
+
+/// What is equal for all workloads of one shape: if one of them does not fit, none does.
+struct Shape {
+    std::vector<PodSetNeed> pod_sets;
+    Workload::Binds binds = Workload::Binds::quota;
+};
+
+/// The shapes in use, counted.
+class Shapes {
+public:
+    /// The shape of these pod sets; holds one more use of it.
+    ShapeId hold(const std::vector<PodSet>& pod_sets, Workload::Binds binds,
+                 Names<ResourceId>& resources);
+    void hold_again(ShapeId shape) { ++entries_[index(shape)].uses; }
+    void drop(ShapeId shape);
+    const Shape& of(ShapeId shape) const { return *entries_[index(shape)].shape; }
+
+private:
+    using Key = std::pair<Workload::Binds, std::vector<PodSet>>;
+    struct Entry {
+        std::shared_ptr<const Shape> shape;
+        std::shared_ptr<const Key> key;
+        std::int64_t uses = 0;
+    };
+    struct ByKey {
+        bool operator()(const std::shared_ptr<const Key>& a,
+                        const std::shared_ptr<const Key>& b) const {
+            return *a < *b;
+        }
+    };
+
+    std::map<std::shared_ptr<const Key>, ShapeId, ByKey> ids_;
+    std::vector<Entry> entries_;
+    std::vector<ShapeId> free_;
+};
+
+}  // namespace muster::decide

@@ -1,0 +1,152 @@
+// decide/queue/pending.cpp - order among waiting workloads; blocked classes are not tried again
+// until they are woken.
+#include "decide/queue/pending.h"
+
+#include <algorithm>
+
+namespace muster::decide {
+
+namespace {
+
+constexpr std::int64_t rank_scale = 1'000'000;                  // Slopes are millionths a second,
+constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;  // times are nanoseconds.
+
+}  // namespace
+
+Rank rank_of(std::int64_t priority, std::int64_t slope_millionths, Time created) {
+    return Rank{priority} * rank_scale * nanoseconds_per_second -
+           Rank{slope_millionths} * created.since_epoch;
+}
+
+Rank rank_at(Rank rank, std::int64_t slope_millionths, Time now) {
+    return rank + Rank{slope_millionths} * now.since_epoch;
+}
+
+void Pending::insert(ClassKey key, const Turn& turn) {
+    Class& which = classes_[key];
+    if (!which.members.empty()) drop_head(key, which);
+    const bool added = which.members.insert(turn).second;
+    VERIFY(added);
+    add_head(key, which);
+    ++size_;
+}
+
+void Pending::erase(ClassKey key, const Turn& turn) {
+    const auto found = classes_.find(key);
+    VERIFY(found != classes_.end());
+    drop_head(key, found->second);
+    const auto gone = found->second.members.erase(turn);
+    VERIFY(gone == 1);
+    --size_;
+    if (found->second.members.empty()) {
+        classes_.erase(found);
+    } else {
+        add_head(key, found->second);
+    }
+}
+
+std::optional<Pending::Candidate> Pending::next(Time now) const {
+    const auto open = first(open_, now);
+    if (!open || !is_strict()) return open;
+    const auto blocked = first(blocked_, now);
+    if (blocked && before(*blocked, *open, now)) return std::nullopt;
+    return open;
+}
+
+std::optional<Pending::Candidate> Pending::head(Time now) const {
+    const auto open = first(open_, now);
+    const auto blocked = first(blocked_, now);
+    if (!open || !blocked) return open ? open : blocked;
+    return before(*blocked, *open, now) ? blocked : open;
+}
+
+bool Pending::block(ClassKey key, WaitReason reason) {
+    Class& which = classes_.at(key);
+    set_blocked(key, which, true);
+    if (which.reason != nullptr && *which.reason == reason) return false;
+    which.reason = std::make_shared<const WaitReason>(std::move(reason));
+    return true;
+}
+
+void Pending::wake() {
+    for (auto& [key, which] : classes_)
+        set_blocked(key, which, false);
+}
+
+void Pending::wake_bound_to_nodes(const Shapes& shapes) {
+    for (auto& [key, which] : classes_) {
+        if (shapes.of(key.shape).binds == Workload::Binds::quota_and_nodes) {
+            set_blocked(key, which, false);
+        }
+    }
+}
+
+Pending::Reason Pending::reason_of(ClassKey key) const {
+    return classes_.at(key).reason;
+}
+
+bool Pending::is_blocked(ClassKey key) const {
+    return classes_.at(key).blocked;
+}
+
+const std::set<Turn>& Pending::members_of(ClassKey key) const {
+    return classes_.at(key).members;
+}
+
+std::vector<ClassKey> Pending::classes() const {
+    std::vector<ClassKey> keys;
+    for (const auto& [key, which] : classes_)
+        keys.push_back(key);
+    return keys;
+}
+
+std::vector<Turn> Pending::in_order(Time now) const {
+    std::vector<Candidate> all;
+    for (const auto& [key, which] : classes_) {
+        for (const Turn& turn : which.members)
+            all.push_back({key, turn});
+    }
+    std::sort(all.begin(), all.end(),
+              [&](const Candidate& a, const Candidate& b) { return before(a, b, now); });
+    std::vector<Turn> turns;
+    for (const Candidate& candidate : all)
+        turns.push_back(candidate.turn);
+    return turns;
+}
+
+std::optional<Pending::Candidate> Pending::first(const Heads& heads, Time now) {
+    std::optional<Candidate> best;
+    for (const auto& [slope, by_turn] : heads) {
+        const auto& [turn, key] = *by_turn.begin();
+        if (const Candidate here{key, turn}; !best || before(here, *best, now)) best = here;
+    }
+    return best;
+}
+
+bool Pending::before(const Candidate& a, const Candidate& b, Time now) {
+    const Rank left = rank_at(a.turn.rank, a.key.slope_millionths, now);
+    const Rank right = rank_at(b.turn.rank, b.key.slope_millionths, now);
+    if (left != right) return left > right;
+    if (a.turn.queued != b.turn.queued) return a.turn.queued < b.turn.queued;
+    return *a.turn.name < *b.turn.name;
+}
+
+void Pending::add_head(ClassKey key, const Class& which) {
+    heads_of(which)[key.slope_millionths].emplace(*which.members.begin(), key);
+}
+
+void Pending::drop_head(ClassKey key, const Class& which) {
+    Heads& heads = heads_of(which);
+    const auto by_turn = heads.find(key.slope_millionths);
+    by_turn->second.erase(*which.members.begin());
+    if (by_turn->second.empty()) heads.erase(by_turn);
+}
+
+void Pending::set_blocked(ClassKey key, Class& which, bool blocked) {
+    if (which.blocked == blocked) return;
+    drop_head(key, which);
+    which.blocked = blocked;
+    add_head(key, which);
+}
+
+}  // namespace muster::decide

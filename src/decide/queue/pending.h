@@ -1,0 +1,111 @@
+// decide/queue/pending.h - the waiting workloads of one queue in their order, and which of them
+// have been found not to fit.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "decide/decision.h"
+#include "decide/fit/shape.h"
+#include "decide/ids.h"
+
+namespace muster::decide {
+
+__extension__ typedef __int128 Rank;
+
+/// A workload's place in the order: higher rank first, then who queued earlier, then by name.
+struct Turn {
+    Rank rank = 0;
+    Time queued;
+    std::shared_ptr<const std::string> name;
+    WorkloadId workload{};
+
+    friend bool operator<(const Turn& a, const Turn& b) {
+        if (a.rank != b.rank) return a.rank > b.rank;
+        if (a.queued != b.queued) return a.queued < b.queued;
+        return *a.name < *b.name;
+    }
+};
+
+/// What makes waiting workloads interchangeable: if the first of a class does not fit, none does,
+/// until something is given back. Priorities of a class grow at one rate, so its order is fixed.
+struct ClassKey {
+    std::int64_t slope_millionths = 0;
+    ShapeId shape{};
+    friend auto operator<=>(const ClassKey&, const ClassKey&) = default;
+};
+
+/// The rank of a workload that gains `slope` per 1,000,000 s: comparable within one slope as it is,
+/// between slopes with `rank_at`.
+Rank rank_of(std::int64_t priority, std::int64_t slope_millionths, Time created);
+Rank rank_at(Rank rank, std::int64_t slope_millionths, Time now);
+
+/// The waiting workloads of a queue, by class. A class is open (to be tried) or blocked (tried,
+/// with the reason). Every member is in exactly one class, and every class has members.
+class Pending {
+public:
+    using Reason = std::shared_ptr<const WaitReason>;
+    struct Candidate {
+        ClassKey key;
+        Turn turn;
+    };
+
+    void set_strategy(ClusterQueue::Strategy strategy) { strategy_ = strategy; }
+    void insert(ClassKey key, const Turn& turn);
+    void erase(ClassKey key, const Turn& turn);
+
+    /// Who is to be tried next: the first of all open classes; with StrictFIFO only when nobody
+    /// blocked stands before it.
+    std::optional<Candidate> next(Time now) const;
+
+    /// The first of all.
+    std::optional<Candidate> head(Time now) const;
+
+    /// The class does not fit. True when the reason is another than before.
+    bool block(ClassKey key, WaitReason reason);
+
+    /// Opens all blocked classes; they keep their last reason until they are tried.
+    void wake();
+    /// Opens those with a shape in which nodes count.
+    void wake_bound_to_nodes(const Shapes& shapes);
+
+    /// The last reason of a class; null when it was never tried.
+    Reason reason_of(ClassKey key) const;
+    bool is_blocked(ClassKey key) const;
+    const std::set<Turn>& members_of(ClassKey key) const;
+    std::vector<ClassKey> classes() const;
+    std::vector<Turn> in_order(Time now) const;
+    std::int64_t size() const { return size_; }
+    bool is_strict() const { return strategy_ == ClusterQueue::Strategy::strict_fifo; }
+
+private:
+    struct Class {
+        std::set<Turn> members;
+        bool blocked = false;
+        Reason reason;
+    };
+    // First members of classes, by slope: the order within a slope does not change with time.
+    using Heads = std::map<std::int64_t, std::map<Turn, ClassKey>>;
+
+    static std::optional<Candidate> first(const Heads& heads, Time now);
+    static bool before(const Candidate& a, const Candidate& b, Time now);
+    Heads& heads_of(const Class& which) { return which.blocked ? blocked_ : open_; }
+    void add_head(ClassKey key, const Class& which);
+    void drop_head(ClassKey key, const Class& which);
+    void set_blocked(ClassKey key, Class& which, bool blocked);
+
+    ClusterQueue::Strategy strategy_ = ClusterQueue::Strategy::best_effort_fifo;
+    std::map<ClassKey, Class> classes_;
+    Heads open_;
+    Heads blocked_;
+    std::int64_t size_ = 0;
+};
+
+}  // namespace muster::decide

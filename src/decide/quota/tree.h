@@ -1,0 +1,80 @@
+// decide/quota/tree.h - the tree of queues and cohorts: who may use how much, of whose quota.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/amount.h"
+#include "decide/ids.h"
+#include "decide/workload.h"
+
+namespace muster::decide {
+
+/// A queue or a cohort in the tree.
+enum class QuotaNode : std::uint32_t {};
+
+/// Quotas and usage per flavor and resource. A node's subtree quota is its own nominal quota and
+/// what its children lend; of its usage, what exceeds the part that it never lends counts at its
+/// parent as well. Usage at a node always equals the sum of what is held below it.
+class QuotaTree {
+public:
+    using Quotas = std::vector<std::pair<FlavorResource, Quota>>;
+
+    QuotaNode add();
+    void set_parent(QuotaNode node, std::optional<QuotaNode> parent);
+    void set_quotas(QuotaNode node, const Quotas& quotas);
+
+    /// Makes changes of parents and quotas felt. Requires: called after them, before any question.
+    /// Nodes that are their own ancestors have no parent until the circle is cut.
+    void settle();
+
+    bool in_circle(QuotaNode node) const { return nodes_[index(node)].in_circle; }
+    QuotaNode root_of(QuotaNode node) const;
+
+    /// What the node may still take; negative after quotas were cut below what is used.
+    Amount available(QuotaNode node, FlavorResource what) const;
+
+    /// What it could take if nobody used anything.
+    Amount potential(QuotaNode node, FlavorResource what) const;
+
+    /// 0: fits the node's own quota. Else the height of the lowest subtree that has room for it.
+    std::int64_t borrowing_level(QuotaNode node, FlavorResource what, Amount amount) const;
+
+    void add_usage(QuotaNode node, FlavorResource what, Amount amount);
+    void remove_usage(QuotaNode node, FlavorResource what, Amount amount);
+
+    Amount usage(QuotaNode node, FlavorResource what) const;
+    Amount subtree(QuotaNode node, FlavorResource what) const;
+    Amount nominal(QuotaNode node, FlavorResource what) const;
+    /// Every flavor and resource with a quota or a usage at the node.
+    std::vector<FlavorResource> known(QuotaNode node) const;
+
+private:
+    struct Cell {
+        Quota quota;
+        Amount subtree;
+        Amount held;   // By the node itself.
+        Amount usage;  // And by its children, as far as it counts here.
+    };
+    struct Entry {
+        std::optional<QuotaNode> wanted_parent;
+        std::optional<QuotaNode> parent;  // As asked for, unless that closes a circle.
+        bool in_circle = false;
+        std::int64_t height = 0;
+        std::vector<std::pair<FlavorResource, Cell>> cells;  // By flavor and resource.
+    };
+
+    const Cell* find(QuotaNode node, FlavorResource what) const;
+    Cell& cell(QuotaNode node, FlavorResource what);
+    static Amount local(const Cell& cell);
+    void raise(QuotaNode node, FlavorResource what, Amount amount);
+    void lower(QuotaNode node, FlavorResource what, Amount amount);
+    void find_circles();
+    std::vector<QuotaNode> children_first() const;
+
+    std::vector<Entry> nodes_;
+};
+
+}  // namespace muster::decide
