@@ -57,8 +57,9 @@ NodeId Seats::node_id(std::string_view name) {
     return id;
 }
 
-void Seats::set_node(const Node& node) {
+bool Seats::set_node(const Node& node) {
     Slot& slot = slots_[index(node_id(node.name))];
+    if (slot.node && *slot.node == node) return false;
     slot.node = node;
     slot.allocatable.clear();
     slot.pod_limit = std::numeric_limits<std::int64_t>::max();
@@ -75,6 +76,7 @@ void Seats::set_node(const Node& node) {
         slot.allocatable[index(resource)] = amount;
         slot.has_accelerators |= is_accelerator(name) && amount.value > 0;
     }
+    return true;
 }
 
 void Seats::remove_node(std::string_view name) {

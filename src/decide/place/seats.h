@@ -32,7 +32,8 @@ bool is_accelerator(std::string_view resource);
 /// the `take`s less the `give`s; nodes may be set after pods were taken on them.
 class Seats {
 public:
-    void set_node(const Node& node);
+    /// False when the node is so already.
+    bool set_node(const Node& node);
     void remove_node(std::string_view name);
 
     Need need_of(std::shared_ptr<const PodShape> shape);

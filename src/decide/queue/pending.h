@@ -76,6 +76,7 @@ public:
     /// Opens those with a shape in which nodes count.
     void wake_bound_to_nodes(const Shapes& shapes);
 
+    bool has(ClassKey key) const { return classes_.contains(key); }
     /// The last reason of a class; null when it was never tried.
     Reason reason_of(ClassKey key) const;
     bool is_blocked(ClassKey key) const;

@@ -1,0 +1,340 @@
+// decide/apply.cpp - each change worked into the books; what follows from it is left to decide.
+#include <algorithm>
+#include <utility>
+
+#include "decide/world.h"
+
+namespace muster::decide {
+
+namespace {
+
+using Phase = WorkloadEntry::Phase;
+using Seen = WorkloadEntry::Seen;
+using Object = WorkloadEntry::Object;
+
+QuotaTree::Quotas quotas_of(World& world, const std::vector<ResourceGroup>& groups) {
+    QuotaTree::Quotas quotas;
+    for (const ResourceGroup& group : groups) {
+        for (const FlavorQuotas& flavor : group.flavors) {
+            for (const auto& [resource, quota] : flavor.resources) {
+                quotas.emplace_back(FlavorResource{world.book.id_of(flavor.flavor),
+                                                   world.book.resources.id_of(resource)},
+                                    quota);
+            }
+        }
+    }
+    return quotas;
+}
+
+std::vector<GroupPlan> plan_of(World& world, const std::vector<ResourceGroup>& groups) {
+    std::vector<GroupPlan> plans;
+    for (const ResourceGroup& group : groups) {
+        GroupPlan plan;
+        for (const std::string& resource : group.resources) {
+            plan.resources.push_back(world.book.resources.id_of(resource));
+        }
+        for (const FlavorQuotas& flavor : group.flavors) {
+            plan.flavors.push_back(world.book.id_of(flavor.flavor));
+        }
+        plans.push_back(std::move(plan));
+    }
+    return plans;
+}
+
+void to_place_members(World& world, const LocalQueueEntry& local) {
+    for (const WorkloadId id : local.members) {
+        world.to_place.insert(id);
+        world.to_check.insert(id);
+    }
+}
+
+/// Forgets a workload that neither exists nor holds anything.
+void forget(World& world, WorkloadId id) {
+    WorkloadEntry& entry = world.workload(id);
+    if (entry.local_queue) world.local_queue(*entry.local_queue).members.erase(id);
+    world.shapes.drop(entry.shape);
+    world.backoffs.erase({entry.not_before, id});
+    for (auto* set : {&world.to_place, &world.to_check, &world.to_tell})
+        set->erase(id);
+    entry = {};
+    world.workload_names.release(id);
+}
+
+/// What it held is free; it waits again, or is forgotten when its object is gone.
+void release(World& world, WorkloadId id, Phase next) {
+    WorkloadEntry& entry = world.workload(id);
+    world.dequeue(id);
+    world.give_back(id);
+    world.ledger.withdraw(world.name_of(id));
+    entry.told.reset();
+    entry.seen = Seen::observed;
+    if (entry.object == Object::removed) {
+        forget(world, id);
+        return;
+    }
+    entry.phase = next;
+    if (next == Phase::waiting) world.to_place.insert(id);
+}
+
+void evicting(World& world, WorkloadId id, Seen seen) {
+    WorkloadEntry& entry = world.workload(id);
+    entry.phase = Phase::evicting;
+    entry.seen = seen;
+    world.ledger.withdraw(world.name_of(id));
+}
+
+Held held_of(World& world, WorkloadId id, const Assignment& assignment) {
+    Held held;
+    held.queue = world.queue_id(assignment.cluster_queue);
+    const Shape& shape = world.shapes.of(world.workload(id).shape);
+    for (const PodSetAssignment& set : assignment.pod_sets) {
+        PodSetFit fit;
+        fit.count = set.count;
+        for (const auto& [resource, flavor] : set.flavors) {
+            const auto used = set.usage.find(resource);
+            fit.shares.push_back({{world.book.id_of(flavor), world.book.resources.id_of(resource)},
+                                  used == set.usage.end() ? Amount{} : used->second});
+        }
+        const auto need = std::find_if(shape.pod_sets.begin(), shape.pod_sets.end(),
+                                       [&](const PodSetNeed& n) { return n.name == set.name; });
+        held.names.push_back(set.name);
+        held.live.push_back(need == shape.pod_sets.end() ? set.count
+                                                         : std::min(set.count, need->count));
+        held.pod_sets.push_back(std::move(fit));
+    }
+    return held;
+}
+
+/// One overload for each kind of change.
+struct Apply {
+    World& world;
+
+    void operator()(const QueueSet& change) const {
+        const QueueId id = world.queue_id(change.queue.name);
+        QueueEntry& entry = world.queue(id);
+        if (id == no_queue || entry.spec == change.queue) return;
+        entry.spec = change.queue;
+        entry.plan.groups = plan_of(world, change.queue.groups);
+        entry.plan.pods.reset();
+        const ResourceId pods = world.book.resources.id_of("pods");
+        for (const GroupPlan& group : entry.plan.groups) {
+            const auto& covered = group.resources;
+            if (std::find(covered.begin(), covered.end(), pods) != covered.end()) {
+                entry.plan.pods = pods;
+            }
+        }
+        entry.pending.set_strategy(change.queue.strategy);
+        const std::string& cohort = change.queue.cohort;
+        std::optional<QuotaNode> parent;
+        if (!cohort.empty()) parent = world.cohorts[index(world.cohort_id(cohort))].node;
+        world.tree.set_parent(entry.plan.node, parent);
+        world.tree.set_quotas(entry.plan.node, quotas_of(world, change.queue.groups));
+        world.structure_changed = true;
+        world.queues_changed.insert(id);
+    }
+
+    void operator()(const QueueRemoved& change) const {
+        const auto id = world.queue_names.find(change.name);
+        if (!id || *id == no_queue) return;
+        QueueEntry& entry = world.queue(*id);
+        entry.spec.reset();
+        entry.plan.groups.clear();
+        world.tree.set_parent(entry.plan.node, std::nullopt);
+        world.tree.set_quotas(entry.plan.node, {});
+        world.structure_changed = true;
+        world.queues_changed.insert(*id);
+    }
+
+    void operator()(const CohortSet& change) const {
+        set_cohort(change.cohort.name, change.cohort);
+    }
+
+    void operator()(const CohortRemoved& change) const { set_cohort(change.name, std::nullopt); }
+
+    void set_cohort(const std::string& name, std::optional<Cohort> spec) const {
+        const CohortId id = world.cohort_id(name);
+        if (world.cohorts[index(id)].spec == spec) return;
+        std::optional<QuotaNode> parent;
+        if (spec && !spec->parent.empty()) {
+            parent = world.cohorts[index(world.cohort_id(spec->parent))].node;
+        }
+        CohortEntry& entry = world.cohorts[index(id)];
+        world.tree.set_parent(entry.node, parent);
+        world.tree.set_quotas(entry.node,
+                              spec ? quotas_of(world, spec->groups) : QuotaTree::Quotas{});
+        entry.spec = std::move(spec);
+        world.structure_changed = true;
+    }
+
+    void operator()(const LocalQueueSet& change) const {
+        const LocalQueueId id = world.local_queue_id(change.queue.ns, change.queue.name);
+        if (world.local_queue(id).spec == change.queue) return;
+        const QueueId target = world.queue_id(change.queue.cluster_queue);
+        LocalQueueEntry& entry = world.local_queue(id);
+        if (entry.spec) world.queue(entry.queue).local_queues.erase(id);
+        entry.spec = change.queue;
+        entry.queue = target;
+        world.queue(target).local_queues.insert(id);
+        to_place_members(world, entry);
+    }
+
+    void operator()(const LocalQueueRemoved& change) const {
+        const auto id = world.local_queue_names.find(join(change.ns, change.name));
+        if (!id) return;
+        LocalQueueEntry& entry = world.local_queue(*id);
+        if (!entry.spec) return;
+        world.queue(entry.queue).local_queues.erase(*id);
+        entry.spec.reset();
+        to_place_members(world, entry);
+    }
+
+    void operator()(const FlavorSet& change) const {
+        const FlavorId id = world.book.id_of(change.flavor.name);
+        if (world.book.spec(id) == change.flavor) return;
+        world.book.specs[index(id)] = change.flavor;
+        world.structure_changed = true;
+    }
+
+    void operator()(const FlavorRemoved& change) const {
+        world.book.specs[index(world.book.id_of(change.name))].reset();
+        world.structure_changed = true;
+    }
+
+    void operator()(const NamespaceSet& change) const { set_namespace(change.name, change.labels); }
+
+    void operator()(const NamespaceRemoved& change) const { set_namespace(change.name, {}); }
+
+    void set_namespace(const std::string& name, const Labels& labels) const {
+        Labels& known = world.namespaces[name];
+        if (known == labels) return;
+        known = labels;
+        for (const LocalQueueEntry& local : world.local_queues) {
+            if (local.ns == name) to_place_members(world, local);
+        }
+    }
+
+    void operator()(const NodeSet& change) const { world.ledger.set_node(change.node); }
+    void operator()(const NodeRemoved& change) const { world.ledger.remove_node(change.name); }
+    void operator()(const PodBound& change) const { world.ledger.bind(change); }
+    void operator()(const PodGone& change) const { world.ledger.unbind(change.name); }
+
+    void operator()(const WorkloadSet& change) const {
+        const Workload& spec = change.workload;
+        const WorkloadId id = world.workload_id(spec.id);
+        std::optional<LocalQueueId> local;
+        if (!spec.local_queue.empty()) local = world.local_queue_id(spec.ns, spec.local_queue);
+        WorkloadEntry& entry = world.workload(id);
+        if (entry.phase == Phase::finished) return;
+        entry.object = Object::exists;
+        const ShapeId shape = world.shapes.hold(spec.pod_sets, spec.binds, world.book.resources);
+        const auto now = std::tie(spec.activity, local, shape, spec.priority, spec.slope_millionths,
+                                  spec.created, spec.queued, spec.not_before);
+        if (entry.phase != Phase::unknown &&
+            now == std::tie(entry.activity, entry.local_queue, entry.shape, entry.priority,
+                            entry.slope_millionths, entry.created, entry.queued,
+                            entry.not_before)) {
+            world.shapes.drop(shape);
+            return;
+        }
+        world.dequeue(id);  // By its old place; it finds its new one in decide.
+        if (entry.phase != Phase::unknown) world.shapes.drop(entry.shape);
+        if (entry.local_queue) world.local_queue(*entry.local_queue).members.erase(id);
+        if (local) world.local_queue(*local).members.insert(id);
+        std::tie(entry.activity, entry.local_queue, entry.shape, entry.priority,
+                 entry.slope_millionths, entry.created, entry.queued, entry.not_before) = now;
+        if (entry.phase == Phase::unknown) entry.phase = Phase::waiting;
+        if (entry.phase == Phase::waiting) {
+            world.to_place.insert(id);
+        } else {
+            world.to_check.insert(id);
+            world.reclaim(id);
+        }
+    }
+
+    void operator()(const WorkloadRemoved& change) const {
+        const auto id = world.workload_names.find(change.id);
+        if (!id) return;
+        WorkloadEntry& entry = world.workload(*id);
+        entry.object = Object::removed;
+        if (entry.held != nullptr) {
+            world.ledger.withdraw(change.id);
+            return;
+        }
+        world.dequeue(*id);
+        forget(world, *id);
+    }
+
+    void operator()(const WorkloadAdmitted& change) const {
+        const auto id = world.workload_names.find(change.id);
+        if (!id) return;
+        Held held = held_of(world, *id, change.assignment);
+        WorkloadEntry& entry = world.workload(*id);
+        if (entry.phase == Phase::finished || entry.phase == Phase::evicting) return;
+        if (entry.phase == Phase::holding) {
+            entry.seen = Seen::observed;
+            if (world.assignment(*entry.held) == change.assignment) return;
+            world.give_back(*id);
+        }
+        world.dequeue(*id);
+        entry.phase = Phase::holding;
+        entry.seen = Seen::observed;
+        entry.told.reset();
+        world.hold(*id, std::move(held));
+        if (entry.object == Object::exists) {
+            world.ledger.promise(change.id, world.shapes.of(entry.shape));
+        }
+    }
+
+    void operator()(const WorkloadEvicted& change) const {
+        const auto id = world.workload_names.find(change.id);
+        if (id && world.workload(*id).held != nullptr) evicting(world, *id, Seen::observed);
+    }
+
+    void operator()(const WorkloadReleased& change) const {
+        const auto id = world.workload_names.find(change.id);
+        if (id && world.workload(*id).held != nullptr) release(world, *id, Phase::waiting);
+    }
+
+    void operator()(const WorkloadFinished& change) const {
+        const auto id = world.workload_names.find(change.id);
+        if (id && world.workload(*id).phase != Phase::finished) {
+            release(world, *id, Phase::finished);
+        }
+    }
+
+    void operator()(const WorkloadFailed& change) const {
+        const auto id = world.workload_names.find(change.id);
+        if (!id) return;
+        WorkloadEntry& entry = world.workload(*id);
+        if (entry.seen == Seen::observed) return;
+        if (entry.phase == Phase::holding) {
+            release(world, *id, Phase::waiting);
+        } else if (entry.phase == Phase::evicting) {
+            entry.phase = Phase::holding;
+            entry.seen = Seen::observed;
+            world.ledger.promise(change.id, world.shapes.of(entry.shape));
+            world.to_check.insert(*id);
+        }
+    }
+
+    void operator()(const OptionsSet& change) const {
+        if (world.options == change.options) return;
+        std::vector<WorkloadId> waiting;
+        for (const Turn& turn : world.queue(no_queue).pending.in_order(Time{})) {
+            waiting.push_back(turn.workload);
+        }
+        for (const WorkloadId id : waiting)
+            world.dequeue(id);
+        world.options = change.options;
+        world.to_place.insert(waiting.begin(), waiting.end());
+        world.wake_bound_to_nodes();
+    }
+};
+
+}  // namespace
+
+void apply(State& state, const Change& change) {
+    std::visit(Apply{state.world()}, change);
+}
+
+}  // namespace muster::decide

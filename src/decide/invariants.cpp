@@ -1,0 +1,106 @@
+// decide/invariants.cpp - what must always hold of the state, checked the slow and plain way.
+#include <algorithm>
+#include <map>
+
+#include "decide/world.h"
+
+namespace muster::decide {
+
+namespace {
+
+using Phase = WorkloadEntry::Phase;
+
+/// The sum of what the holders of a queue hold equals the usage in the tree.
+void check_usage(const World& world, std::vector<std::string>& broken) {
+    for (const auto& [name, id] : world.queue_names.by_name()) {
+        const QueueEntry& entry = world.queue(id);
+        std::map<FlavorResource, Amount> sums;
+        for (const WorkloadId holder : entry.holders) {
+            const auto& held = world.workload(holder).held;
+            if (held == nullptr || held->queue != id) {
+                broken.push_back("queue " + std::string(name) +
+                                 " lists a holder that holds nothing");
+                continue;
+            }
+            for (std::size_t i = 0; i < held->pod_sets.size(); ++i) {
+                for (const Share& share : world.live_shares(*held, i)) {
+                    sums[share.what] += share.amount;
+                }
+            }
+        }
+        for (const FlavorResource what : world.tree.known(entry.plan.node))
+            sums.try_emplace(what);
+        for (const auto& [what, sum] : sums) {
+            if (world.tree.usage(entry.plan.node, what) == sum) continue;
+            broken.push_back("queue " + std::string(name) + " uses " +
+                             std::to_string(world.tree.usage(entry.plan.node, what).value) +
+                             " of " + world.book.flavors.name_of(what.flavor) + "/" +
+                             world.book.resources.name_of(what.resource) + ", its holders " +
+                             std::to_string(sum.value));
+        }
+    }
+}
+
+/// Everyone is in exactly one place, according to the phase.
+void check_phases(const World& world, std::vector<std::string>& broken) {
+    std::map<WorkloadId, std::int64_t> times;
+    for (const QueueEntry& entry : world.queues) {
+        for (const WorkloadId id : entry.holders)
+            ++times[id];
+        for (const Turn& turn : entry.pending.in_order(Time{}))
+            ++times[turn.workload];
+    }
+    for (const auto& [name, id] : world.workload_names.by_name()) {
+        const WorkloadEntry& entry = world.workload(id);
+        const bool holds = entry.phase == Phase::holding || entry.phase == Phase::evicting;
+        if (holds != (entry.held != nullptr)) {
+            broken.push_back(std::string(name) + " holds against its phase");
+        }
+        if (entry.enqueued && entry.phase != Phase::waiting) {
+            broken.push_back(std::string(name) + " waits against its phase");
+        }
+        const std::int64_t expected = holds || entry.enqueued ? 1 : 0;
+        if (times[id] != expected) {
+            broken.push_back(std::string(name) + " is in " + std::to_string(times[id]) +
+                             " places instead of " + std::to_string(expected));
+        }
+    }
+}
+
+/// At rest: whoever is said not to fit does not, and every other waits behind one who does not.
+void check_waiting(const World& world, std::vector<std::string>& broken) {
+    if (world.structure_changed || !world.to_try.empty() || !world.to_place.empty()) return;
+    Ledger ledger = world.ledger;
+    for (const auto& [name, id] : world.queue_names.by_name()) {
+        const QueueEntry& entry = world.queue(id);
+        for (const ClassKey key : entry.pending.classes()) {
+            if (!entry.pending.is_blocked(key)) {
+                if (!entry.pending.is_strict()) {
+                    broken.push_back("queue " + std::string(name) + " has one that was not tried");
+                }
+                continue;
+            }
+            const Shape& shape = world.shapes.of(key.shape);
+            const bool has_quota =
+                id == no_queue || choose_flavors(world.tree, world.book, entry.plan, shape).fit;
+            const bool has_nodes = shape.binds == Workload::Binds::quota ||
+                                   !ledger.refusal(shape, world.options.capacity);
+            if (has_quota && has_nodes) {
+                broken.push_back(*entry.pending.members_of(key).begin()->name +
+                                 " waits although it fits");
+            }
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> broken_invariants(const State& state) {
+    std::vector<std::string> broken = state.world().ledger.broken_invariants();
+    check_usage(state.world(), broken);
+    check_phases(state.world(), broken);
+    check_waiting(state.world(), broken);
+    return broken;
+}
+
+}  // namespace muster::decide

@@ -1,0 +1,350 @@
+// decide/place/ledger.cpp - keeps seats for promised pods where they are, and moves only those that
+// must move.
+#include "decide/place/ledger.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace muster::decide {
+
+namespace {
+
+/// One pod of a gang on trial.
+struct Tried {
+    const PodSetNeed* pod_set;
+    Need need;
+};
+
+// Largest first, so that small pods fill what large ones leave.
+std::vector<Tried> by_size(const Shape& shape, Seats& seats) {
+    std::vector<Tried> order;
+    for (const PodSetNeed& pod_set : shape.pod_sets) {
+        order.push_back({&pod_set, seats.need_of(pod_set.pod)});
+    }
+    std::stable_sort(order.begin(), order.end(), [](const Tried& a, const Tried& b) {
+        return seated_before(*a.pod_set->pod, a.pod_set->name, *b.pod_set->pod, b.pod_set->name);
+    });
+    return order;
+}
+
+std::int64_t pods_of(const Shape& shape) {
+    std::int64_t pods = 0;
+    for (const PodSetNeed& pod_set : shape.pod_sets)
+        pods += pod_set.count;
+    return pods;
+}
+
+}  // namespace
+
+void Ledger::set_node(const Node& node) {
+    if (seats_.set_node(node)) freed();
+}
+
+void Ledger::remove_node(std::string_view name) {
+    seats_.remove_node(name);
+    unsettled_ = true;
+    changed();
+}
+
+void Ledger::bind(const PodBound& pod) {
+    if (const auto old = bound_.find(pod.name); old != bound_.end()) {
+        const bool same =
+            seats_.name_of(old->second.node) == pod.node && old->second.workload == pod.workload &&
+            old->second.pod_set == pod.pod_set && *old->second.need.shape == pod.shape;
+        if (same) return;
+        unbind(pod.name);
+    }
+    Bound bound;
+    bound.node = seats_.node_id(pod.node);
+    bound.workload = pod.workload;
+    bound.pod_set = pod.pod_set;
+    bound.need = seats_.need_of(std::make_shared<const PodShape>(pod.shape));
+    seats_.take(bound.node, bound.need);
+    const NodeId node = bound.node;
+    bound_.emplace(pod.name, std::move(bound));
+    changed();
+    unsettled_ = true;
+    if (pod.workload.empty()) return;
+    pods_of_[pod.workload].insert(pod.name);
+    recount(pod.workload, node);
+}
+
+void Ledger::unbind(std::string_view pod) {
+    const auto found = bound_.find(pod);
+    if (found == bound_.end()) return;
+    const Bound bound = std::move(found->second);
+    const std::string name = found->first;
+    bound_.erase(found);
+    seats_.give(bound.node, bound.need);
+    freed();
+    if (bound.workload.empty()) return;
+    const auto siblings = pods_of_.find(bound.workload);
+    siblings->second.erase(name);
+    if (siblings->second.empty()) pods_of_.erase(siblings);
+    recount(bound.workload, std::nullopt);
+}
+
+void Ledger::promise(const std::string& workload, const Shape& shape) {
+    withdraw(workload);
+    Promise& made = promises_[workload];
+    for (const PodSetNeed& pod_set : shape.pod_sets) {
+        made.sets.push_back({.name = pod_set.name,
+                             .need = seats_.need_of(pod_set.pod),
+                             .count = pod_set.count,
+                             .unbound = 0,
+                             .seats = {}});
+    }
+    recount(workload, std::nullopt);
+    // A gang was admitted because there is room for it: it sits down before anyone else.
+    if (shape.binds == Workload::Binds::quota_and_nodes) seat(made);
+    unsettled_ = true;
+    changed();
+}
+
+void Ledger::withdraw(const std::string& workload) {
+    const auto found = promises_.find(workload);
+    if (found == promises_.end()) return;
+    for (PromisedSet& set : found->second.sets) {
+        for (const NodeId node : set.seats)
+            seats_.give(node, set.need);
+    }
+    promises_.erase(found);
+    freed();
+}
+
+std::optional<GangRefusal> Ledger::refusal(const Shape& shape, Options::Capacity capacity) {
+    settle();
+    return capacity == Options::Capacity::per_node ? per_node(shape) : aggregate(shape);
+}
+
+void Ledger::settle() {
+    if (!unsettled_) return;
+    unsettled_ = false;
+    empty_overfull_nodes();
+    for (auto& [workload, promise] : promises_)
+        seat(promise);
+}
+
+bool Ledger::take_freed() {
+    return std::exchange(freed_, false);
+}
+
+std::vector<Holder> Ledger::holders(std::string_view resource, std::string_view node) const {
+    const auto id = seats_.find_resource(resource);
+    if (!id) return {};
+    std::map<std::string, Amount> sums;
+    const auto add = [&](const std::string& holder, NodeId at, const Need& need) {
+        if (!node.empty() && seats_.name_of(at) != node) return;
+        for (const auto& [what, amount] : need.requests) {
+            if (what == *id) sums[holder] += amount;
+        }
+    };
+    for (const auto& [name, pod] : bound_) {
+        add(pod.workload.empty() ? "pod " + name : pod.workload, pod.node, pod.need);
+    }
+    for (const auto& [workload, promise] : promises_) {
+        for (const PromisedSet& set : promise.sets) {
+            for (const NodeId seat : set.seats)
+                add(workload, seat, set.need);
+        }
+    }
+    std::vector<Holder> all;
+    for (const auto& [holder, amount] : sums)
+        all.push_back({holder, amount});
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Holder& a, const Holder& b) { return a.amount > b.amount; });
+    return all;
+}
+
+Amount Ledger::allocatable(std::string_view resource) const {
+    const auto id = seats_.find_resource(resource);
+    return id ? seats_.allocatable(*id) : Amount{};
+}
+
+Amount Ledger::free(std::string_view resource) const {
+    const auto id = seats_.find_resource(resource);
+    if (!id) return {};
+    return seats_.allocatable(*id) - seats_.taken(*id) - seatless(*id);
+}
+
+// Which bound pods stand for which pod set: by name, else by equal requests, else by what is left.
+void Ledger::recount(const std::string& workload, std::optional<NodeId> bound_to) {
+    const auto found = promises_.find(workload);
+    if (found == promises_.end()) return;
+    std::vector<PromisedSet>& sets = found->second.sets;
+    for (PromisedSet& set : sets)
+        set.unbound = set.count;
+    std::vector<const Bound*> rest;
+    const auto pods = pods_of_.find(workload);
+    if (pods != pods_of_.end()) {
+        for (const std::string& name : pods->second)
+            rest.push_back(&bound_.find(name)->second);
+    }
+    const auto settle_by = [&](auto stands_for) {
+        std::erase_if(rest, [&](const Bound* pod) {
+            const auto set = std::find_if(sets.begin(), sets.end(), [&](const PromisedSet& s) {
+                return s.unbound > 0 && stands_for(*pod, s);
+            });
+            if (set == sets.end()) return false;
+            --set->unbound;
+            return true;
+        });
+    };
+    settle_by([](const Bound& pod, const PromisedSet& set) { return pod.pod_set == set.name; });
+    settle_by([](const Bound& pod, const PromisedSet& set) {
+        return pod.pod_set.empty() && pod.need.requests == set.need.requests;
+    });
+    settle_by([](const Bound& pod, const PromisedSet&) { return pod.pod_set.empty(); });
+    for (PromisedSet& set : sets)
+        fit_seats(set, bound_to);
+}
+
+void Ledger::fit_seats(PromisedSet& set, std::optional<NodeId> bound_to) {
+    while (static_cast<std::int64_t>(set.seats.size()) > set.unbound) {
+        auto seat = set.seats.end() - 1;
+        if (bound_to) {
+            const auto there = std::find(set.seats.begin(), set.seats.end(), *bound_to);
+            if (there != set.seats.end()) seat = there;
+        }
+        if (bound_to != *seat) freed_ = true;
+        seats_.give(*seat, set.need);
+        set.seats.erase(seat);
+    }
+    if (static_cast<std::int64_t>(set.seats.size()) < set.unbound) unsettled_ = true;
+}
+
+void Ledger::seat(Promise& promise) {
+    std::vector<PromisedSet*> order;
+    for (PromisedSet& set : promise.sets)
+        order.push_back(&set);
+    std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+        return seated_before(*a->need.shape, a->name, *b->need.shape, b->name);
+    });
+    for (PromisedSet* set : order) {
+        while (static_cast<std::int64_t>(set->seats.size()) < set->unbound) {
+            const auto node = seats_.best(set->need);
+            if (!node) break;
+            seats_.take(*node, set->need);
+            set->seats.push_back(*node);
+        }
+    }
+}
+
+// A pod was bound where another is promised to sit: the promised one looks for another place.
+void Ledger::empty_overfull_nodes() {
+    for (auto& [workload, promise] : promises_) {
+        for (PromisedSet& set : promise.sets) {
+            std::erase_if(set.seats, [&](NodeId node) {
+                if (!seats_.is_overfull(node)) return false;
+                seats_.give(node, set.need);
+                return true;
+            });
+        }
+    }
+}
+
+std::optional<GangRefusal> Ledger::per_node(const Shape& shape) {
+    GangRefusal refused;
+    std::vector<std::pair<NodeId, Need>> taken;
+    bool whole = true;
+    for (const Tried& tried : by_size(shape, seats_)) {
+        for (std::int64_t i = 0; whole && i < tried.pod_set->count; ++i) {
+            const auto node = seats_.best(tried.need);
+            if (node) {
+                seats_.take(*node, tried.need);
+                taken.emplace_back(*node, tried.need);
+                continue;
+            }
+            whole = false;
+            refused.pod_set = tried.pod_set->name;
+            refused.refusals = seats_.refusals(tried.need);
+        }
+    }
+    for (const auto& [node, need] : taken)
+        seats_.give(node, need);
+    if (whole) return std::nullopt;
+    refused.placed = static_cast<std::int64_t>(taken.size());
+    refused.pods = pods_of(shape);
+    refused.lacks = sums_short(shape);
+    refused.never = !fits_empty(shape);
+    return refused;
+}
+
+std::optional<GangRefusal> Ledger::aggregate(const Shape& shape) {
+    GangRefusal refused;
+    refused.lacks = sums_short(shape);
+    if (refused.lacks.empty()) return std::nullopt;
+    refused.pods = pods_of(shape);
+    refused.never = std::any_of(refused.lacks.begin(), refused.lacks.end(),
+                                [](const auto& lack) { return lack.needed > lack.allocatable; });
+    return refused;
+}
+
+std::vector<Refusal::Lack> Ledger::sums_short(const Shape& shape) {
+    std::map<std::string, Amount> needed;
+    for (const PodSetNeed& pod_set : shape.pod_sets) {
+        const Need need = seats_.need_of(pod_set.pod);
+        for (const auto& [resource, amount] : need.requests) {
+            needed[seats_.name_of(resource)] += amount * pod_set.count;
+        }
+    }
+    std::vector<Refusal::Lack> lacks;
+    for (const auto& [resource, amount] : needed) {
+        const Amount left = free(resource);
+        if (amount <= left) continue;
+        lacks.push_back({.resource = resource,
+                         .needed = amount,
+                         .free = std::max(left, Amount{}),
+                         .allocatable = allocatable(resource)});
+    }
+    return lacks;
+}
+
+Amount Ledger::seatless(ResourceId resource) const {
+    Amount sum;
+    for (const auto& [workload, promise] : promises_) {
+        for (const PromisedSet& set : promise.sets) {
+            const std::int64_t count = set.unbound - static_cast<std::int64_t>(set.seats.size());
+            for (const auto& [what, amount] : set.need.requests) {
+                if (what == resource) sum += amount * count;
+            }
+        }
+    }
+    return sum;
+}
+
+bool Ledger::fits_empty(const Shape& shape) const {
+    Seats empty = seats_.emptied();
+    for (const Tried& tried : by_size(shape, empty)) {
+        for (std::int64_t i = 0; i < tried.pod_set->count; ++i) {
+            const auto node = empty.best(tried.need);
+            if (!node) return false;
+            empty.take(*node, tried.need);
+        }
+    }
+    return true;
+}
+
+void Ledger::freed() {
+    freed_ = true;
+    unsettled_ = true;
+    changed();
+}
+
+std::vector<std::string> Ledger::broken_invariants() const {
+    std::vector<std::string> broken;
+    for (const auto& [workload, promise] : promises_) {
+        for (const PromisedSet& set : promise.sets) {
+            const auto seats = static_cast<std::int64_t>(set.seats.size());
+            if (set.unbound < 0 || set.unbound > set.count || seats > set.unbound) {
+                broken.push_back("promise to " + workload + "/" + set.name + ": " +
+                                 std::to_string(seats) + " seats for " +
+                                 std::to_string(set.unbound) + " unbound of " +
+                                 std::to_string(set.count));
+            }
+        }
+    }
+    return broken;
+}
+
+}  // namespace muster::decide

@@ -1,0 +1,106 @@
+// decide/place/ledger.h - what the nodes have left: allocatable less bound pods less pods that are
+// promised to admitted workloads and not yet bound.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/amount.h"
+#include "decide/change.h"
+#include "decide/decision.h"
+#include "decide/fit/shape.h"
+#include "decide/place/seats.h"
+
+namespace muster::decide {
+
+/// Why a gang does not fit.
+struct GangRefusal {
+    std::string pod_set;  // The first that found no place; empty for the aggregate check.
+    std::int64_t placed = 0;
+    std::int64_t pods = 0;
+    std::vector<Refusal> refusals;
+    std::vector<Refusal::Lack> lacks;  // In sums over all open nodes.
+    bool never = false;                // Not even on empty nodes.
+};
+
+/// Node capacity. Every promised pod has at most one seat; seats and bound pods together are what
+/// is taken on the nodes. A promised pod that finds no room stays without a seat until there is.
+class Ledger {
+public:
+    void set_node(const Node& node);
+    void remove_node(std::string_view name);
+
+    void bind(const PodBound& pod);
+    void unbind(std::string_view pod);
+
+    /// The pods of an admitted workload: those not bound yet are promised from now on. Called
+    /// again, the new pods replace the old ones.
+    void promise(const std::string& workload, const Shape& shape);
+    /// Nothing is promised to the workload any more; its bound pods stay until they are gone.
+    void withdraw(const std::string& workload);
+
+    /// Absent when all pods of the shape fit now, beside everything that is promised.
+    std::optional<GangRefusal> refusal(const Shape& shape, Options::Capacity capacity);
+
+    /// Seats promised pods that have none and moves those whose node has become too full.
+    void settle();
+
+    /// Grows whenever something changes on the nodes.
+    std::uint64_t version() const { return version_; }
+    /// True once after something was freed or added: what did not fit may fit now.
+    bool take_freed();
+
+    /// Who holds how much of a resource, most first; on one node or (empty) on all.
+    std::vector<Holder> holders(std::string_view resource, std::string_view node) const;
+    Amount allocatable(std::string_view resource) const;
+    Amount free(std::string_view resource) const;
+
+    /// Words for each promise that does not hold. For tests.
+    std::vector<std::string> broken_invariants() const;
+
+private:
+    struct Bound {
+        NodeId node{};
+        std::string workload;
+        std::string pod_set;
+        Need need;
+    };
+    struct PromisedSet {
+        std::string name;
+        Need need;
+        std::int64_t count = 0;     // Pods of the set, bound or not.
+        std::int64_t unbound = 0;   // Of them, those that are not bound.
+        std::vector<NodeId> seats;  // At most `unbound`.
+    };
+    struct Promise {
+        std::vector<PromisedSet> sets;
+    };
+
+    void recount(const std::string& workload, std::optional<NodeId> bound_to);
+    void fit_seats(PromisedSet& set, std::optional<NodeId> bound_to);
+    void seat(Promise& promise);
+    void empty_overfull_nodes();
+    std::optional<GangRefusal> per_node(const Shape& shape);
+    std::optional<GangRefusal> aggregate(const Shape& shape);
+    std::vector<Refusal::Lack> sums_short(const Shape& shape);
+    Amount seatless(ResourceId resource) const;
+    bool fits_empty(const Shape& shape) const;
+    void freed();
+    void changed() { ++version_; }
+
+    Seats seats_;
+    std::map<std::string, Bound, std::less<>> bound_;                    // By pod name.
+    std::map<std::string, std::set<std::string>, std::less<>> pods_of_;  // By workload.
+    std::map<std::string, Promise, std::less<>> promises_;               // By workload.
+    std::uint64_t version_ = 0;
+    bool freed_ = false;
+    bool unsettled_ = false;
+};
+
+}  // namespace muster::decide

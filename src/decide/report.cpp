@@ -1,0 +1,126 @@
+// decide/report.cpp - questions about the state: queues' counts and usage, order, reasons.
+#include <algorithm>
+
+#include "decide/world.h"
+
+namespace muster::decide {
+
+namespace {
+
+using Phase = WorkloadEntry::Phase;
+
+bool is_pending(const WorkloadEntry& entry) {
+    return entry.phase == Phase::waiting && entry.activity == Workload::Activity::active;
+}
+
+std::int64_t pending_of(const World& world, const LocalQueueEntry& local) {
+    return std::count_if(local.members.begin(), local.members.end(),
+                         [&](WorkloadId id) { return is_pending(world.workload(id)); });
+}
+
+// Every flavor and resource of the queue's quotas, with what is used of it.
+std::map<std::string, std::map<std::string, QueueReport::Use>> quotas_of(const World& world,
+                                                                         const QueueEntry& entry) {
+    std::map<std::string, std::map<std::string, QueueReport::Use>> flavors;
+    if (!entry.spec) return flavors;
+    for (const ResourceGroup& group : entry.spec->groups) {
+        for (const FlavorQuotas& quotas : group.flavors) {
+            for (const auto& [resource, quota] : quotas.resources) {
+                flavors[quotas.flavor][resource].nominal = quota.nominal;
+            }
+        }
+    }
+    for (const FlavorResource what : world.tree.known(entry.plan.node)) {
+        const auto flavor = flavors.find(world.book.flavors.name_of(what.flavor));
+        if (flavor == flavors.end()) continue;
+        const auto use = flavor->second.find(world.book.resources.name_of(what.resource));
+        if (use == flavor->second.end()) continue;
+        use->second.used = world.tree.usage(entry.plan.node, what);
+        use->second.borrowed =
+            std::max(Amount{}, use->second.used - world.tree.nominal(entry.plan.node, what));
+    }
+    return flavors;
+}
+
+}  // namespace
+
+std::optional<QueueReport> report_queue(const State& state, std::string_view name) {
+    const World& world = state.world();
+    const auto id = world.queue_names.find(name);
+    if (!id || (*id != no_queue && !world.queue(*id).spec)) return std::nullopt;
+    const QueueEntry& entry = world.queue(*id);
+    QueueReport report;
+    report.active = entry.active;
+    report.detail = entry.detail;
+    report.admitted = static_cast<std::int64_t>(entry.holders.size());
+    report.flavors = quotas_of(world, entry);
+    if (*id == no_queue) report.pending = entry.pending.size();
+    for (const LocalQueueId local : entry.local_queues) {
+        if (world.local_queue(local).spec->stop != StopPolicy::none) continue;
+        report.pending += pending_of(world, world.local_queue(local));
+    }
+    return report;
+}
+
+std::optional<QueueReport> report_local_queue(const State& state, std::string_view ns,
+                                              std::string_view name) {
+    const World& world = state.world();
+    const auto id = world.local_queue_names.find(join(ns, name));
+    if (!id || !world.local_queue(*id).spec) return std::nullopt;
+    const LocalQueueEntry& local = world.local_queue(*id);
+    const QueueEntry& entry = world.queue(local.queue);
+    QueueReport report;
+    if (!entry.spec) {
+        report.active = QueueReport::Active::cluster_queue_not_found;
+    } else if (local.spec->stop != StopPolicy::none) {
+        report.active = QueueReport::Active::stopped;
+    } else if (entry.active != QueueReport::Active::ready) {
+        report.active = QueueReport::Active::cluster_queue_inactive;
+    }
+    report.pending = pending_of(world, local);
+    report.flavors = quotas_of(world, entry);
+    for (auto& [flavor, resources] : report.flavors) {
+        for (auto& [resource, use] : resources)
+            use.used = use.borrowed = {};
+    }
+    for (const WorkloadId member : local.members) {
+        const auto& held = world.workload(member).held;
+        if (held == nullptr || held->queue != local.queue) continue;
+        ++report.admitted;
+        for (std::size_t i = 0; i < held->pod_sets.size(); ++i) {
+            for (const Share& share : world.live_shares(*held, i)) {
+                report
+                    .flavors[world.book.flavors.name_of(share.what.flavor)]
+                            [world.book.resources.name_of(share.what.resource)]
+                    .used += share.amount;
+            }
+        }
+    }
+    return report;
+}
+
+std::vector<std::string> waiting_in(const State& state, std::string_view cluster_queue, Time now) {
+    const World& world = state.world();
+    std::vector<std::string> names;
+    const auto id = world.queue_names.find(cluster_queue);
+    if (!id) return names;
+    for (const Turn& turn : world.queue(*id).pending.in_order(now))
+        names.push_back(*turn.name);
+    return names;
+}
+
+std::optional<WaitReason> wait_reason(const State& state, std::string_view workload) {
+    const World& world = state.world();
+    const auto id = world.workload_names.find(workload);
+    if (!id || world.workload(*id).told == nullptr) return std::nullopt;
+    return *world.workload(*id).told;
+}
+
+std::optional<Assignment> assignment_of(const State& state, std::string_view workload) {
+    const World& world = state.world();
+    const auto id = world.workload_names.find(workload);
+    if (!id || world.workload(*id).held == nullptr) return std::nullopt;
+    return world.assignment(*world.workload(*id).held);
+}
+
+}  // namespace muster::decide

@@ -1,0 +1,283 @@
+// decide/world.cpp - the books of the state: ids, queues' order, who holds what.
+#include "decide/world.h"
+
+#include <algorithm>
+
+namespace muster::decide {
+
+State::State() : world_(std::make_unique<World>()) {}
+State::State(const State& other) : world_(std::make_unique<World>(*other.world_)) {}
+State::State(State&& other) noexcept = default;
+State& State::operator=(State&& other) noexcept = default;
+State::~State() = default;
+
+State& State::operator=(const State& other) {
+    *world_ = *other.world_;
+    return *this;
+}
+
+WorkloadEntry::WorkloadEntry(const WorkloadEntry& other)
+    : phase(other.phase),
+      seen(other.seen),
+      object(other.object),
+      activity(other.activity),
+      local_queue(other.local_queue),
+      shape(other.shape),
+      priority(other.priority),
+      slope_millionths(other.slope_millionths),
+      created(other.created),
+      queued(other.queued),
+      not_before(other.not_before),
+      enqueued(other.enqueued),
+      held(other.held ? std::make_unique<Held>(*other.held) : nullptr),
+      told(other.told) {}
+
+World::World() {
+    const QueueId none = queue_id("");
+    VERIFY(none == no_queue);
+}
+
+QueueId World::queue_id(std::string_view name) {
+    const QueueId id = queue_names.id_of(name);
+    if (queues.size() < queue_names.limit()) {
+        queues.emplace_back();
+        queues.back().plan.node = tree.add();
+        structure_changed = true;
+    }
+    return id;
+}
+
+CohortId World::cohort_id(std::string_view name) {
+    const CohortId id = cohort_names.id_of(name);
+    if (cohorts.size() < cohort_names.limit()) {
+        cohorts.emplace_back();
+        cohorts.back().node = tree.add();
+        structure_changed = true;
+    }
+    return id;
+}
+
+LocalQueueId World::local_queue_id(std::string_view ns, std::string_view name) {
+    const LocalQueueId id = local_queue_names.id_of(join(ns, name));
+    if (local_queues.size() < local_queue_names.limit()) {
+        local_queues.emplace_back();
+        local_queues.back().ns = ns;
+        local_queues.back().name = name;
+    }
+    return id;
+}
+
+WorkloadId World::workload_id(std::string_view name) {
+    const WorkloadId id = workload_names.id_of(name);
+    if (workloads.size() < workload_names.limit()) workloads.resize(workload_names.limit());
+    return id;
+}
+
+Turn World::turn_of(WorkloadId id) const {
+    const WorkloadEntry& entry = workload(id);
+    const bool fifo = !entry.local_queue && options.order == Options::Order::fifo;
+    const ClassKey key = class_of(id);
+    return {.rank = fifo ? Rank{} : rank_of(entry.priority, key.slope_millionths, entry.created),
+            .queued = entry.queued == Time{} ? entry.created : entry.queued,
+            .name = workload_names.shared_name_of(id),
+            .workload = id};
+}
+
+ClassKey World::class_of(WorkloadId id) const {
+    const WorkloadEntry& entry = workload(id);
+    const bool ages = !entry.local_queue && options.order == Options::Order::priority;
+    return {ages ? entry.slope_millionths : 0, entry.shape};
+}
+
+void World::enqueue(WorkloadId id, QueueId where) {
+    WorkloadEntry& entry = workload(id);
+    VERIFY(!entry.enqueued);
+    queue(where).pending.insert(class_of(id), turn_of(id));
+    entry.enqueued = where;
+    to_try.insert(where);
+    to_tell.insert(id);
+}
+
+void World::dequeue(WorkloadId id) {
+    WorkloadEntry& entry = workload(id);
+    if (!entry.enqueued) return;
+    queue(*entry.enqueued).pending.erase(class_of(id), turn_of(id));
+    to_try.insert(*entry.enqueued);  // Who stood behind it may be next.
+    entry.enqueued.reset();
+}
+
+void World::hold(WorkloadId id, Held held) {
+    WorkloadEntry& entry = workload(id);
+    VERIFY(entry.held == nullptr);
+    entry.held = std::make_unique<Held>(std::move(held));
+    for (std::size_t i = 0; i < entry.held->pod_sets.size(); ++i) {
+        for (const Share& share : live_shares(*entry.held, i)) {
+            tree.add_usage(queue(entry.held->queue).plan.node, share.what, share.amount);
+        }
+    }
+    queue(entry.held->queue).holders.insert(id);
+    to_check.insert(id);
+}
+
+void World::give_back(WorkloadId id) {
+    WorkloadEntry& entry = workload(id);
+    if (entry.held == nullptr) return;
+    for (std::size_t i = 0; i < entry.held->pod_sets.size(); ++i) {
+        for (const Share& share : live_shares(*entry.held, i)) {
+            tree.remove_usage(queue(entry.held->queue).plan.node, share.what, share.amount);
+        }
+    }
+    queue(entry.held->queue).holders.erase(id);
+    wake_tree(entry.held->queue);
+    entry.held.reset();
+}
+
+std::vector<Share> World::live_shares(const Held& held, std::size_t pod_set) const {
+    const PodSetFit& given = held.pod_sets[pod_set];
+    std::vector<Share> live = given.shares;
+    if (held.live[pod_set] == given.count || given.count == 0) return live;
+    for (Share& share : live) {
+        share.amount = Amount{share.amount.value / given.count} * held.live[pod_set];
+    }
+    return live;
+}
+
+void World::reclaim(WorkloadId id) {
+    const WorkloadEntry& entry = workload(id);
+    Held held = *entry.held;
+    const Shape& shape = shapes.of(entry.shape);
+    if (shape.pod_sets.size() != held.pod_sets.size()) return;
+    bool changed = false;
+    for (std::size_t i = 0; i < held.pod_sets.size(); ++i) {
+        if (shape.pod_sets[i].name != held.names[i]) return;
+        const std::int64_t live = std::min(held.pod_sets[i].count, shape.pod_sets[i].count);
+        changed |= live != held.live[i];
+        held.live[i] = live;
+    }
+    if (!changed) return;
+    give_back(id);
+    hold(id, std::move(held));
+    if (entry.phase == WorkloadEntry::Phase::holding) ledger.promise(name_of(id), shape);
+}
+
+void World::wake_tree(QueueId which) {
+    const QuotaNode root = tree.root_of(queue(which).plan.node);
+    if (root == queue(which).plan.node) {
+        queue(which).pending.wake();
+        to_try.insert(which);
+        return;
+    }
+    for (std::size_t i = 0; i < queues.size(); ++i) {
+        if (tree.root_of(queues[i].plan.node) != root) continue;
+        queues[i].pending.wake();
+        to_try.insert(static_cast<QueueId>(i));
+    }
+}
+
+void World::wake_all() {
+    for (std::size_t i = 0; i < queues.size(); ++i) {
+        queues[i].pending.wake();
+        to_try.insert(static_cast<QueueId>(i));
+    }
+}
+
+void World::wake_bound_to_nodes() {
+    for (std::size_t i = 0; i < queues.size(); ++i) {
+        if (queues[i].pending.size() == 0) continue;
+        queues[i].pending.wake_bound_to_nodes(shapes);
+        to_try.insert(static_cast<QueueId>(i));
+    }
+}
+
+std::optional<WaitReason> World::ineligible(WorkloadId id, Time now) const {
+    const WorkloadEntry& entry = workload(id);
+    WaitReason reason;
+    const auto because = [&](WaitReason::Rule rule) {
+        reason.rule = rule;
+        return reason;
+    };
+    if (entry.activity == Workload::Activity::deactivated) {
+        return because(WaitReason::Rule::deactivated);
+    }
+    if (!entry.local_queue) {
+        if (shapes.of(entry.shape).binds == Workload::Binds::quota) {
+            return because(WaitReason::Rule::local_queue_missing);
+        }
+    } else {
+        const LocalQueueEntry& local = local_queue(*entry.local_queue);
+        reason.local_queue = local.name;
+        if (!local.spec) return because(WaitReason::Rule::local_queue_missing);
+        const QueueEntry& target = queue(local.queue);
+        reason.cluster_queue = queue_names.name_of(local.queue);
+        if (!target.spec) return because(WaitReason::Rule::cluster_queue_missing);
+        if (local.spec->stop != StopPolicy::none) {
+            return because(WaitReason::Rule::local_queue_stopped);
+        }
+        reason.detail = target.detail;
+        if (target.active == QueueReport::Active::stopped) {
+            return because(WaitReason::Rule::cluster_queue_stopped);
+        }
+        if (target.active == QueueReport::Active::flavor_not_found) {
+            return because(WaitReason::Rule::flavor_missing);
+        }
+        if (target.active == QueueReport::Active::cohort_cycle) {
+            return because(WaitReason::Rule::cohort_cycle);
+        }
+        const auto labels = namespaces.find(local.ns);
+        const Labels none;
+        if (!target.spec->namespaces ||
+            !matches(*target.spec->namespaces,
+                     labels == namespaces.end() ? none : labels->second)) {
+            return because(WaitReason::Rule::namespace_mismatch);
+        }
+    }
+    if (entry.not_before > now) {
+        reason.until = entry.not_before;
+        return because(WaitReason::Rule::backoff);
+    }
+    return std::nullopt;
+}
+
+std::shared_ptr<const WaitReason> World::reason_now(WorkloadId id, Time now) const {
+    const WorkloadEntry& entry = workload(id);
+    if (entry.phase != WorkloadEntry::Phase::waiting) return nullptr;
+    if (!entry.enqueued) {
+        auto reason = ineligible(id, now);
+        if (!reason) return nullptr;  // Since the last decision it has become eligible.
+        return std::make_shared<const WaitReason>(std::move(*reason));
+    }
+    const Pending& pending = queue(*entry.enqueued).pending;
+    const auto head = pending.head(now);
+    if (pending.is_strict() && head && head->turn.workload != id) {
+        WaitReason behind;
+        behind.rule = WaitReason::Rule::behind_head;
+        behind.local_queue = local_queue(*entry.local_queue).name;
+        behind.cluster_queue = queue_names.name_of(*entry.enqueued);
+        behind.head = name_of(head->turn.workload);
+        return std::make_shared<const WaitReason>(std::move(behind));
+    }
+    return pending.reason_of(class_of(id));
+}
+
+Assignment World::assignment(const Held& held) const {
+    Assignment result;
+    result.cluster_queue = queue_names.name_of(held.queue);
+    for (std::size_t i = 0; i < held.pod_sets.size(); ++i) {
+        PodSetAssignment set;
+        set.name = held.names[i];
+        set.count = held.pod_sets[i].count;
+        for (const Share& share : held.pod_sets[i].shares) {
+            const std::string& resource = book.resources.name_of(share.what.resource);
+            set.flavors[resource] = book.flavors.name_of(share.what.flavor);
+            set.usage[resource] += share.amount;
+        }
+        result.pod_sets.push_back(std::move(set));
+    }
+    return result;
+}
+
+std::string join(std::string_view ns, std::string_view name) {
+    return std::string(ns) + "/" + std::string(name);
+}
+
+}  // namespace muster::decide

@@ -1,0 +1,160 @@
+// decide/world.h - the inside of the state: everything by id, with the books that keep it quick.
+// Only decide/ includes this.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "decide/cycle.h"
+#include "decide/fit/flavors.h"
+#include "decide/fit/shape.h"
+#include "decide/ids.h"
+#include "decide/place/ledger.h"
+#include "decide/queue/pending.h"
+#include "decide/quota/tree.h"
+
+namespace muster::decide {
+
+/// The queue of what has no queue: only nodes bind there. It is always first and always ready.
+constexpr QueueId no_queue{};
+
+struct QueueEntry {
+    std::optional<ClusterQueue> spec;  // Absent: named by a local queue, but does not exist.
+    QueuePlan plan;
+    QueueReport::Active active = QueueReport::Active::ready;
+    std::string detail;  // The missing flavor.
+    std::set<LocalQueueId> local_queues;
+    std::set<WorkloadId> holders;
+    Pending pending;
+    std::optional<WorkloadId> told_head;  // StrictFIFO: who was told to be the head.
+};
+
+struct CohortEntry {
+    std::optional<Cohort> spec;  // Absent: implicit.
+    QuotaNode node{};
+};
+
+struct LocalQueueEntry {
+    std::string ns;
+    std::string name;
+    std::optional<LocalQueue> spec;  // Absent: named by a workload, but does not exist.
+    QueueId queue{};                 // Of an existing one.
+    std::set<WorkloadId> members;    // Every workload that names it.
+};
+
+/// What a workload has been given.
+struct Held {
+    QueueId queue = no_queue;
+    std::vector<std::string> names;   // Of the pod sets.
+    std::vector<PodSetFit> pod_sets;  // As admitted.
+    std::vector<std::int64_t> live;   // Of each pod set's count, those not reclaimable since.
+};
+
+struct WorkloadEntry {
+    enum class Phase : std::uint8_t { unknown, waiting, holding, evicting, finished };
+    /// Whether the objects show it already.
+    enum class Seen : std::uint8_t { decided, observed };
+    enum class Object : std::uint8_t { exists, removed };
+
+    Phase phase = Phase::unknown;
+    Seen seen = Seen::observed;
+    Object object = Object::exists;
+    Workload::Activity activity = Workload::Activity::active;
+    std::optional<LocalQueueId> local_queue;
+    ShapeId shape{};
+    std::int64_t priority = 0;
+    std::int64_t slope_millionths = 0;
+    Time created;
+    Time queued;
+    Time not_before;
+    std::optional<QueueId> enqueued;         // In whose `pending` it is.
+    std::unique_ptr<Held> held;              // While holding or evicting.
+    std::shared_ptr<const WaitReason> told;  // The reason last given out.
+
+    WorkloadEntry() = default;
+    WorkloadEntry(const WorkloadEntry& other);
+    WorkloadEntry(WorkloadEntry&&) noexcept = default;
+    WorkloadEntry& operator=(const WorkloadEntry& other) { return *this = WorkloadEntry(other); }
+    WorkloadEntry& operator=(WorkloadEntry&&) noexcept = default;
+    ~WorkloadEntry() = default;
+};
+
+struct World {
+    Options options;
+    FlavorBook book;
+    QuotaTree tree;
+    Shapes shapes;
+    Ledger ledger;
+    std::map<std::string, Labels, std::less<>> namespaces;
+
+    Names<QueueId> queue_names;
+    std::vector<QueueEntry> queues;  // By QueueId.
+    Names<CohortId> cohort_names;
+    std::vector<CohortEntry> cohorts;       // By CohortId.
+    Names<LocalQueueId> local_queue_names;  // "ns/name"
+    std::vector<LocalQueueEntry> local_queues;
+    Names<WorkloadId> workload_names;
+    std::vector<WorkloadEntry> workloads;
+
+    // What has happened since the last decision and is not worked in yet.
+    bool structure_changed = false;    // Quotas, flavors, cohorts: see settle in cycle.cpp.
+    std::set<QueueId> queues_changed;  // Their activity must be found again.
+    std::set<QueueId> to_try;          // Queues that may have someone to admit.
+    std::set<WorkloadId> to_place;     // Waiting ones whose place in a queue may have changed.
+    std::set<WorkloadId> to_check;     // Holding ones that may have to go.
+    std::set<WorkloadId> to_tell;      // Waiting ones whose reason may have changed.
+    std::set<std::pair<QueueId, ClassKey>> classes_to_tell;
+    std::set<std::pair<Time, WorkloadId>> backoffs;
+
+    World();
+
+    QueueEntry& queue(QueueId id) { return queues[index(id)]; }
+    const QueueEntry& queue(QueueId id) const { return queues[index(id)]; }
+    LocalQueueEntry& local_queue(LocalQueueId id) { return local_queues[index(id)]; }
+    const LocalQueueEntry& local_queue(LocalQueueId id) const { return local_queues[index(id)]; }
+    WorkloadEntry& workload(WorkloadId id) { return workloads[index(id)]; }
+    const WorkloadEntry& workload(WorkloadId id) const { return workloads[index(id)]; }
+    const std::string& name_of(WorkloadId id) const { return workload_names.name_of(id); }
+
+    QueueId queue_id(std::string_view name);
+    CohortId cohort_id(std::string_view name);
+    LocalQueueId local_queue_id(std::string_view ns, std::string_view name);
+    WorkloadId workload_id(std::string_view name);
+
+    /// Its place in the order of its class.
+    Turn turn_of(WorkloadId id) const;
+    ClassKey class_of(WorkloadId id) const;
+    void enqueue(WorkloadId id, QueueId queue);
+    void dequeue(WorkloadId id);
+
+    /// Gives a workload what it holds from now on, and takes it back.
+    void hold(WorkloadId id, Held held);
+    void give_back(WorkloadId id);
+    /// What it really uses of one pod set: as admitted, less what was reclaimed since.
+    std::vector<Share> live_shares(const Held& held, std::size_t pod_set) const;
+    /// Pods of a holder that are done give back what they had.
+    void reclaim(WorkloadId id);
+
+    /// Everything in the queue's tree may be tried again.
+    void wake_tree(QueueId queue);
+    void wake_all();
+    void wake_bound_to_nodes();
+
+    /// Why it cannot even wait in a queue's order. Absent: it can.
+    std::optional<WaitReason> ineligible(WorkloadId id, Time now) const;
+    /// The reason why a waiting workload waits, as last found; null before the first decision.
+    std::shared_ptr<const WaitReason> reason_now(WorkloadId id, Time now) const;
+    Assignment assignment(const Held& held) const;
+};
+
+/// "ns/name"
+std::string join(std::string_view ns, std::string_view name);
+
+}  // namespace muster::decide
