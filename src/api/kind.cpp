@@ -43,18 +43,22 @@ const Kind* find_in(const std::unordered_map<std::string, const Kind*>& map, std
     return found == map.end() ? nullptr : found->second;
 }
 
-/// Bodies that are neither kept nor reviews, by the group version that clients write in them. The
-/// Options and Scale go to every group's subresources, so the group is not looked at.
-const Schema* find_body(std::string_view kind) {
-    static const std::pair<std::string_view, std::string_view> bodies[] = {
-        {"DeleteOptions", "meta.v1.DeleteOptions"},
-        {"Status", "meta.v1.Status"},
-        {"Scale", "autoscaling.v1.Scale"},
-        {"Eviction", "policy.v1.Eviction"},
-        {"TokenRequest", "authentication.v1.TokenRequest"},
+/// Bodies that are neither kept nor reviews. Clients write DeleteOptions and Status in the group
+/// that they talk to.
+const Schema* find_body(std::string_view api_version, std::string_view kind) {
+    struct Body {
+        std::string_view api_version, kind, definition;
     };
-    for (const auto& [name, definition] : bodies) {
-        if (name == kind) return schema_of(definition).get();
+    static const Body bodies[] = {
+        {"", "DeleteOptions", "meta.v1.DeleteOptions"},
+        {"", "Status", "meta.v1.Status"},
+        {"autoscaling/v1", "Scale", "autoscaling.v1.Scale"},
+        {"policy/v1", "Eviction", "policy.v1.Eviction"},
+        {"authentication.k8s.io/v1", "TokenRequest", "authentication.v1.TokenRequest"},
+    };
+    for (const Body& body : bodies) {
+        const bool same_group = body.api_version.empty() || body.api_version == api_version;
+        if (same_group && body.kind == kind) return schema_of(body.definition).get();
     }
     return nullptr;
 }
@@ -115,7 +119,7 @@ const Schema* find_schema(std::string_view api_version, std::string_view kind) {
         const Version* version = review.find_version(wanted.version);
         if (version != nullptr) return &*version->schema;
     }
-    return find_body(kind);
+    return find_body(api_version, kind);
 }
 
 }  // namespace muster::api

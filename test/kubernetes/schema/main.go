@@ -259,7 +259,10 @@ func field_line(pkg string, imports map[string]string, field *ast.Field, tag ref
 	_, pointer := field.Type.(*ast.StarExpr)
 	word := type_word(pkg, imports, field.Type)
 	omitempty := strings.Contains(options, "omitempty")
-	structure := strings.Contains(word, ".")
+	structure := strings.Contains(word, ".") || word == "quantity" || word == "int_or_string"
+	if word[0] == '[' || word[0] == '{' {
+		structure = false
+	}
 	if pointer || !omitempty || (structure && !strings.Contains(options, "omitzero")) {
 		number += "*"
 	}
