@@ -14,7 +14,7 @@ namespace muster::api {
 namespace {
 
 constexpr std::string_view builtin_definitions =
-#include "api/builtin_schema.inc"
+#include "api/builtin/schema.inc"
     ;
 
 /// A definition's text and what was made of it.

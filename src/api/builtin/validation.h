@@ -1,4 +1,4 @@
-// api/builtin_validation.h - defaults and checks of the built-in kinds beyond their schemas, as
+// api/builtin/validation.h - defaults and checks of the built-in kinds beyond their schemas, as
 // Kubernetes has them.
 #pragma once
 

@@ -1,5 +1,5 @@
-// api/builtin_kinds.cpp - the kinds of Kubernetes that Muster serves: names, scopes, subresources.
-#include "api/builtin_validation.h"
+// api/builtin/kinds.cpp - the kinds of Kubernetes that Muster serves: names, scopes, subresources.
+#include "api/builtin/validation.h"
 #include "api/kind_families.h"
 
 namespace muster::api {

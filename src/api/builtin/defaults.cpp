@@ -1,6 +1,6 @@
-// api/builtin_defaults.cpp - defaults of the built-in kinds that depend on other fields, as
+// api/builtin/defaults.cpp - defaults of the built-in kinds that depend on other fields, as
 // Kubernetes fills them.
-#include "api/builtin_validation.h"
+#include "api/builtin/validation.h"
 
 namespace muster::api {
 namespace {

@@ -1,0 +1,114 @@
+// api/kueue/rules_test.cpp - Kueue's objects: conversion, what is refused and in which words.
+#include "api/kueue/rules.h"
+
+#include <doctest/doctest.h>
+
+#include "api/json.h"
+#include "api/kind.h"
+
+namespace muster::api {
+namespace {
+
+Value parsed(std::string_view text) {
+    auto result = parse_json(text);
+    REQUIRE(std::holds_alternative<Parsed>(result));
+    return std::get<Parsed>(std::move(result)).value;
+}
+
+Value queue_with(std::string_view spec) {
+    return parsed(R"({"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"ClusterQueue","spec":)" +
+                  std::string(spec) + "}");
+}
+
+TEST_CASE("a cluster queue goes to v1beta2 and back") {
+    const Value old = queue_with(
+        R"({"cohort":"c","flavorFungibility":{"whenCanBorrow":"Borrow","whenCanPreempt":"Preempt"},
+        "admissionChecks":["a"]})");
+    const Value now = convert_cluster_queue(old, "v1beta2");
+    CHECK(now["apiVersion"].text() == "kueue.x-k8s.io/v1beta2");
+    CHECK(now["spec"]["cohortName"].text() == "c");
+    CHECK(now["spec"]["flavorFungibility"]["whenCanPreempt"].text() == "MayStopSearch");
+    CHECK(now["spec"]["admissionChecksStrategy"]["admissionChecks"][0]["name"].text() == "a");
+    const Value back = convert_cluster_queue(now, "v1beta1");
+    CHECK(back["spec"]["cohort"].text() == "c");
+    CHECK(back["spec"]["flavorFungibility"]["whenCanBorrow"].text() == "Borrow");
+}
+
+TEST_CASE("a workload's priority class is a reference in v1beta2 and two texts in v1beta1") {
+    const Value old = parsed(R"({"apiVersion":"kueue.x-k8s.io/v1beta1","spec":{
+        "priorityClassName":"high","priorityClassSource":"kueue.x-k8s.io/workloadpriorityclass"},
+        "status":{"accumulatedPastExexcutionTimeSeconds":3}})");
+    const Value now = convert_workload(old, "v1beta2");
+    CHECK(now["spec"]["priorityClassRef"]["kind"].text() == "WorkloadPriorityClass");
+    CHECK(now["status"]["accumulatedPastExecutionTimeSeconds"].integer_or(0) == 3);
+    CHECK(convert_workload(now, "v1beta1") == old);
+}
+
+TEST_CASE("the queue objects of the documents are valid as they stand") {
+    const Kind& kind = *find_kind("kueue.x-k8s.io", "clusterqueues");
+    Value queue = queue_with(R"({"namespaceSelector":{},"resourceGroups":[{"coveredResources":
+        ["cpu","memory","pods","nvidia.com/gpu"],"flavors":[{"name":"default-flavor","resources":[
+        {"name":"cpu","nominalQuota":9},{"name":"memory","nominalQuota":"36Gi"},
+        {"name":"pods","nominalQuota":5},{"name":"nvidia.com/gpu","nominalQuota":"0"}]}]}]})");
+    for (const char* version : {"v1beta1", "v1beta2"}) {
+        queue = convert_cluster_queue(queue, version);
+        const Schema& schema = *kind.find_version(version)->schema;
+        apply_defaults(schema, queue);
+        CHECK(unknown_fields(schema, queue).empty());
+        CHECK(validate(schema, queue).empty());
+        CHECK(validate_cluster_queue(queue, nullptr).empty());
+    }
+    CHECK(queue["spec"]["queueingStrategy"].text() == "BestEffortFIFO");
+    CHECK(queue["spec"]["flavorFungibility"]["whenCanBorrow"].text() == "MayStopSearch");
+    CHECK(queue["spec"]["preemption"]["withinClusterQueue"].text() == "Never");
+}
+
+TEST_CASE("what is not obeyed yet is refused in words, its default is not") {
+    const Value queue = queue_with(
+        R"({"cohort":"team","preemption":{"withinClusterQueue":"LowerPriority",
+        "reclaimWithinCohort":"Never"},"fairSharing":{"weight":"1"}})");
+    const std::vector<FieldError> errors = validate_cluster_queue(queue, nullptr);
+    REQUIRE(errors.size() == 2);
+    CHECK(errors[0].field == "spec.cohort");
+    CHECK(errors[0].text == "Forbidden: cohorts are not supported yet by this version of Muster");
+    CHECK(errors[1].field == "spec.preemption.withinClusterQueue");
+}
+
+TEST_CASE("quotas must match the covered resources, and each name stands once") {
+    const Value queue = queue_with(R"({"resourceGroups":[
+        {"coveredResources":["cpu","memory"],"flavors":[
+          {"name":"a","resources":[{"name":"memory","nominalQuota":1},{"name":"cpu","nominalQuota":-1}]},
+          {"name":"b","resources":[{"name":"cpu","nominalQuota":1}]}]},
+        {"coveredResources":["cpu"],"flavors":[{"name":"a","resources":[{"name":"cpu","nominalQuota":1}]}]}
+        ]})");
+    std::vector<std::string> fields;
+    for (const FieldError& error : validate_cluster_queue(queue, nullptr)) {
+        fields.push_back(error.field);
+    }
+    const std::vector<std::string> expected = {
+        "spec.resourceGroups[0].flavors[0].resources[0].name",
+        "spec.resourceGroups[0].flavors[0].resources[1].name",
+        "spec.resourceGroups[0].flavors[0].resources[1].nominalQuota",
+        "spec.resourceGroups[0].flavors[1].resources",
+        "spec.resourceGroups[1].coveredResources[0]",
+        "spec.resourceGroups[1].flavors[0].name"};
+    CHECK(fields == expected);
+}
+
+TEST_CASE(
+    "a local queue stays with its cluster queue; pod sets are fixed while quota is reserved") {
+    const Value before = parsed(R"({"spec":{"clusterQueue":"a"}})");
+    const Value after = parsed(R"({"spec":{"clusterQueue":"b"}})");
+    REQUIRE(validate_local_queue(after, &before).size() == 1);
+    CHECK(validate_local_queue(after, &before)[0].text ==
+          R"(Invalid value: "b": field is immutable)");
+    const Value reserved = parsed(R"({"spec":{"podSets":[{"name":"main","count":1}]},"status":{
+        "conditions":[{"type":"QuotaReserved","status":"True"}]}})");
+    Value changed = reserved;
+    changed.at("spec").at("podSets").mutable_items()[0].set("count", 2);
+    CHECK(validate_workload(reserved, &reserved).empty());
+    CHECK(validate_workload(changed, &reserved).size() == 1);
+}
+
+}  // namespace
+}  // namespace muster::api

@@ -1,0 +1,302 @@
+// api/kueue/validation.cpp - what Kueue's webhooks refuse, and what this version of Muster does not
+// obey yet.
+#include <set>
+#include <string>
+
+#include "api/field_error.h"
+#include "api/json.h"
+#include "api/kueue/rules.h"
+#include "api/label_rules.h"
+#include "api/text_rules.h"
+#include "base/quantity.h"
+
+namespace muster::api {
+namespace {
+
+using Errors = std::vector<FieldError>;
+
+/// Fields that would change a decision and are not obeyed yet: refused unless they hold their
+/// default. `path` walks members; "[]" is every item of a list.
+struct NotYet {
+    std::string_view path;
+    std::vector<std::string_view> fine;  // Values that are as good as absent.
+    std::string_view what;
+};
+
+const std::vector<NotYet>& not_yet_of_cluster_queues() {
+    static const std::vector<NotYet> table = {
+        {"spec.cohort", {""}, "cohorts are"},
+        {"spec.cohortName", {""}, "cohorts are"},
+        {"spec.resourceGroups.[].flavors.[].resources.[].borrowingLimit", {}, "borrowing is"},
+        {"spec.resourceGroups.[].flavors.[].resources.[].lendingLimit", {}, "lending is"},
+        {"spec.preemption.withinClusterQueue", {"Never", ""}, "preemption is"},
+        {"spec.preemption.reclaimWithinCohort", {"Never", ""}, "preemption is"},
+        {"spec.preemption.borrowWithinCohort.policy", {"Never", ""}, "preemption is"},
+        {"spec.flavorFungibility.whenCanBorrow", {"Borrow", "MayStopSearch", ""}, "this is"},
+        {"spec.flavorFungibility.whenCanPreempt", {"TryNextFlavor", ""}, "this is"},
+        {"spec.flavorFungibility.preference", {""}, "this is"},
+        {"spec.admissionChecks.[]", {}, "admission checks are"},
+        {"spec.admissionChecksStrategy.admissionChecks.[]", {}, "admission checks are"},
+        {"spec.fairSharing.weight", {"1", ""}, "fair sharing is"},
+        {"spec.admissionScope", {}, "admission fair sharing is"},
+        {"spec.concurrentAdmissionPolicy", {}, "concurrent admission is"},
+        {"spec.quotaManagement", {}, "quota management is"},
+    };
+    return table;
+}
+
+const std::vector<NotYet>& not_yet_of_local_queues() {
+    static const std::vector<NotYet> table = {
+        {"spec.fairSharing.weight", {"1", ""}, "fair sharing is"}};
+    return table;
+}
+
+const std::vector<NotYet>& not_yet_of_resource_flavors() {
+    static const std::vector<NotYet> table = {
+        {"spec.topologyName", {""}, "topology-aware scheduling is"}};
+    return table;
+}
+
+const std::vector<NotYet>& not_yet_of_workloads() {
+    static const std::vector<NotYet> table = {
+        {"spec.podSets.[].topologyRequest", {}, "topology-aware scheduling is"},
+        {"spec.podSets.[].minCount", {}, "partial admission is"},
+        {"spec.preemptionGates.[]", {}, "preemption is"},
+    };
+    return table;
+}
+
+void refuse(const Value& value, std::string_view rest, const Path& path, const NotYet& row,
+            Errors& errors) {
+    if (value.is_null()) return;
+    if (rest.empty()) {
+        const std::string text = value.is_string() ? value.as_string() : to_json(value);
+        for (const std::string_view fine : row.fine) {
+            if (text == fine) return;
+        }
+        errors.push_back(forbidden(
+            path, std::string(row.what) + " not supported yet by this version of Muster"));
+        return;
+    }
+    const std::size_t dot = rest.find('.');
+    const std::string_view step = rest.substr(0, dot);
+    const std::string_view after =
+        dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
+    if (step != "[]") return refuse(value[step], after, path.child(step), row, errors);
+    for (std::size_t i = 0; i < value.items().size(); ++i) {
+        refuse(value.items()[i], after, path.item(i), row, errors);
+    }
+}
+
+void refuse_all(const std::vector<NotYet>& table, const Value& object, Errors& errors) {
+    for (const NotYet& row : table)
+        refuse(object, row.path, Path(), row, errors);
+}
+
+void check_not_negative(const Value& quantity, const Path& path, Errors& errors) {
+    const std::string text = quantity.is_string() ? quantity.as_string() : to_json(quantity);
+    const std::optional<Quantity> amount = Quantity::parse(text);
+    if (amount && amount->is_negative()) {
+        errors.push_back(invalid(path, quantity, "must be greater than or equal to 0"));
+    }
+}
+
+void check_name(const Value& name, const Path& path, Errors& errors) {
+    if (name.text_or("").empty()) return;
+    if (auto wrong = wrong_dns_subdomain(name.as_string())) {
+        errors.push_back(invalid(path, name, *wrong));
+    }
+}
+
+/// A flavor's quotas must be those of the covered resources, in their order.
+void check_flavor(const Value& flavor, const Value& covered, const Path& path, Errors& errors) {
+    const Path resources = path.child("resources");
+    if (flavor["resources"].size() != covered.size()) {
+        errors.push_back(invalid(resources, static_cast<std::int64_t>(flavor["resources"].size()),
+                                 "must have the same number of resources as the coveredResources"));
+        return;
+    }
+    for (std::size_t i = 0; i < covered.size(); ++i) {
+        const Path item = resources.item(i);
+        const Value& quota = flavor["resources"][i];
+        if (!(quota["name"] == covered[i])) {
+            errors.push_back(invalid(item.child("name"), quota["name"],
+                                     "must match the name in coveredResources"));
+        }
+        check_not_negative(quota["nominalQuota"], item.child("nominalQuota"), errors);
+    }
+}
+
+void check_resource_groups(const Value& groups, const Path& path, Errors& errors) {
+    std::set<std::string> resources;
+    std::set<std::string> flavors;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        const Path group_path = path.item(i);
+        const Value& covered = groups[i]["coveredResources"];
+        const Path covered_path = group_path.child("coveredResources");
+        for (std::size_t j = 0; j < covered.size(); ++j) {
+            if (auto wrong = wrong_qualified_name(covered[j].text_or(""))) {
+                errors.push_back(invalid(covered_path.item(j), covered[j], *wrong));
+            } else if (!resources.insert(covered[j].text()).second) {
+                errors.push_back(duplicate(covered_path.item(j), covered[j]));
+            }
+        }
+        const Path flavors_path = group_path.child("flavors");
+        for (std::size_t j = 0; j < groups[i]["flavors"].size(); ++j) {
+            const Value& flavor = groups[i]["flavors"][j];
+            const Path flavor_path = flavors_path.item(j);
+            check_name(flavor["name"], flavor_path.child("name"), errors);
+            check_flavor(flavor, covered, flavor_path, errors);
+            if (!flavors.insert(flavor["name"].text()).second) {
+                errors.push_back(duplicate(flavor_path.child("name"), flavor["name"]));
+            }
+        }
+    }
+    if (resources.size() > 256) errors.push_back(too_many(path, resources.size(), 256));
+    if (flavors.size() > 256) errors.push_back(too_many(path, flavors.size(), 256));
+}
+
+bool holds(const Value& workload, std::string_view condition) {
+    for (const Value& each : workload["status"]["conditions"].items()) {
+        if (each["type"].text_or("") == condition) return each["status"].text_or("") == "True";
+    }
+    return false;
+}
+
+void check_requests(const Value& pod_set, const Path& path, Errors& errors) {
+    const Path spec = path.child("template").child("spec");
+    for (const char* list : {"initContainers", "containers"}) {
+        const Value& containers = pod_set["template"]["spec"][list];
+        const Path list_path = spec.child(list);
+        for (std::size_t i = 0; i < containers.size(); ++i) {
+            const Path item = list_path.item(i);
+            const Path resources = item.child("resources");
+            const Path requests = resources.child("requests");
+            for (const Value::Member& request : containers[i]["resources"]["requests"].members()) {
+                check_not_negative(request.value, requests.key(request.key), errors);
+                if (request.key == "pods") {
+                    errors.push_back(invalid(requests.key(request.key), request.value,
+                                             "the key is reserved for internal kueue use"));
+                }
+            }
+        }
+    }
+}
+
+const Value& named(const Value& list, const Value& name) {
+    static const Value none;
+    for (const Value& item : list.items()) {
+        if (item["name"] == name) return item;
+    }
+    return none;
+}
+
+void check_reclaimable(const Value& object, const Value* old, Errors& errors) {
+    const Path status = Path().child("status");
+    const Path list = status.child("reclaimablePods");
+    const Value& now = object["status"]["reclaimablePods"];
+    for (const Value& pods : now.items()) {
+        const Value& pod_set = named(object["spec"]["podSets"], pods["name"]);
+        const std::string key = pods["name"].text();
+        const Path item = list.key(key);
+        if (pod_set.is_null()) {
+            errors.push_back(invalid(item.child("name"), pods["name"], "must name a podSet"));
+        } else if (pods["count"].integer_or(0) > pod_set["count"].integer_or(1)) {
+            errors.push_back(invalid(
+                item.child("count"), pods["count"],
+                "should be less or equal to " + std::to_string(pod_set["count"].integer_or(1))));
+        }
+    }
+    if (old == nullptr || !holds(*old, "QuotaReserved") || !holds(object, "QuotaReserved")) return;
+    for (const Value& before : (*old)["status"]["reclaimablePods"].items()) {
+        const Value& after = named(now, before["name"]);
+        const std::string key = before["name"].text();
+        if (after["count"].integer_or(0) < before["count"].integer_or(0)) {
+            errors.push_back(
+                invalid(list.key(key), after["count"],
+                        "cannot be less than " + std::to_string(before["count"].integer_or(0))));
+        }
+    }
+}
+
+void check_workload_update(const Value& object, const Value& old, Errors& errors) {
+    if (!holds(old, "QuotaReserved")) return;
+    const Path spec = Path().child("spec");
+    if (!(object["spec"]["podSets"] == old["spec"]["podSets"])) {
+        errors.push_back(invalid(spec.child("podSets"), object["spec"]["podSets"],
+                                 "field is immutable while workload quota reserved"));
+    }
+    if (!holds(object, "QuotaReserved")) return;
+    if (!(object["spec"]["queueName"] == old["spec"]["queueName"])) {
+        errors.push_back(invalid(spec.child("queueName"), object["spec"]["queueName"],
+                                 "queueName is immutable while workload quota reserved"));
+    }
+    const Value& before = old["status"]["admission"];
+    const Value& after = object["status"]["admission"];
+    if (!before.is_null() && !after.is_null() && !(before == after)) {
+        const Path status = Path().child("status");
+        errors.push_back(invalid(status.child("admission"), after, "field is immutable"));
+    }
+}
+
+}  // namespace
+
+void default_workload(Value& workload) {
+    Value* spec = workload.is_object() ? workload.find("spec") : nullptr;
+    if (spec == nullptr || (*spec)["podSets"].size() == 0) return;
+    for (Value& pod_set : spec->at("podSets").mutable_items()) {
+        if (!pod_set.is_object()) continue;
+        if (pod_set["name"].text_or("").empty()) pod_set.set("name", "main");
+    }
+}
+
+std::vector<FieldError> validate_cluster_queue(const Value& object, const Value*) {
+    Errors errors;
+    const Path spec = Path().child("spec");
+    check_resource_groups(object["spec"]["resourceGroups"], spec.child("resourceGroups"), errors);
+    check_label_selector(object["spec"]["namespaceSelector"], spec.child("namespaceSelector"),
+                         errors);
+    refuse_all(not_yet_of_cluster_queues(), object, errors);
+    return errors;
+}
+
+std::vector<FieldError> validate_local_queue(const Value& object, const Value* old) {
+    Errors errors;
+    const Path spec = Path().child("spec");
+    const Value& queue = object["spec"]["clusterQueue"];
+    check_name(queue, spec.child("clusterQueue"), errors);
+    if (old != nullptr && !((*old)["spec"]["clusterQueue"] == queue)) {
+        errors.push_back(invalid(spec.child("clusterQueue"), queue, "field is immutable"));
+    }
+    refuse_all(not_yet_of_local_queues(), object, errors);
+    return errors;
+}
+
+std::vector<FieldError> validate_resource_flavor(const Value& object, const Value*) {
+    Errors errors;
+    const Path spec = Path().child("spec");
+    check_labels(object["spec"]["nodeLabels"], spec.child("nodeLabels"), errors);
+    check_taints(object["spec"]["nodeTaints"], spec.child("nodeTaints"), errors);
+    check_tolerations(object["spec"]["tolerations"], spec.child("tolerations"), errors);
+    refuse_all(not_yet_of_resource_flavors(), object, errors);
+    return errors;
+}
+
+std::vector<FieldError> validate_workload(const Value& object, const Value* old) {
+    Errors errors;
+    const Path spec = Path().child("spec");
+    const Value& pod_sets = object["spec"]["podSets"];
+    const Path list = spec.child("podSets");
+    if (pod_sets.empty()) errors.push_back(required(list, "at least one podSet is required"));
+    for (std::size_t i = 0; i < pod_sets.size(); ++i) {
+        const Path item = list.item(i);
+        check_requests(pod_sets[i], item, errors);
+    }
+    check_name(object["spec"]["queueName"], spec.child("queueName"), errors);
+    check_reclaimable(object, old, errors);
+    if (old != nullptr) check_workload_update(object, *old, errors);
+    refuse_all(not_yet_of_workloads(), object, errors);
+    return errors;
+}
+
+}  // namespace muster::api
