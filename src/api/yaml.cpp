@@ -1,0 +1,304 @@
+// api/yaml.cpp - YAML text to value trees, from libyaml's events.
+#include "api/yaml.h"
+
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <yaml.h>
+
+#include "api/yaml_scalar.h"
+#include "base/text.h"
+
+namespace muster::api {
+namespace {
+
+constexpr int depth_max = 1000;
+// Copies made for anchors and aliases, in values: far above honest files, far below trouble.
+constexpr std::size_t copies_max = 200'000;
+constexpr std::string_view core_tag = "tag:yaml.org,2002:";
+
+/// Thrown inside this file only, to leave the recursion.
+struct Fault {
+    std::string text;
+};
+
+std::string_view text_of(const yaml_char_t* text) {
+    return text ? reinterpret_cast<const char*>(text) : std::string_view();
+}
+
+std::size_t count_values(const Value& value) {
+    std::size_t count = 1;
+    for (const Value& item : value.items())
+        count += count_values(item);
+    for (const Value::Member& member : value.members())
+        count += count_values(member.value);
+    return count;
+}
+
+/// One event of the parser, freed at the end of its life.
+class Event {
+public:
+    Event() = default;
+    Event(const Event&) = delete;
+    Event& operator=(const Event&) = delete;
+    ~Event() { yaml_event_delete(&event_); }
+    yaml_event_t* get() { return &event_; }
+    const yaml_event_t& operator*() const { return event_; }
+    const yaml_event_t* operator->() const { return &event_; }
+
+private:
+    yaml_event_t event_{};
+};
+
+/// Reads a stream of documents.
+class Reader {
+public:
+    explicit Reader(std::string_view text) {
+        yaml_parser_initialize(&parser_);
+        yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
+        yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
+                                     text.size());
+    }
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+    ~Reader() { yaml_parser_delete(&parser_); }
+
+    std::vector<Parsed> documents() {
+        std::vector<Parsed> read;
+        for (;;) {
+            Event event;
+            next(event);
+            if (event->type == YAML_STREAM_END_EVENT) return read;
+            if (event->type != YAML_DOCUMENT_START_EVENT) continue;
+            Event root;
+            next(root);
+            Value value = node(root, nullptr, 0);
+            if (!value.is_null()) read.push_back({std::move(value), std::move(duplicates_)});
+            duplicates_.clear();
+            anchors_.clear();
+        }
+    }
+
+private:
+    /// One step of the way from the document's root, on the stack of the reading function.
+    struct Step {
+        const Step* parent;
+        std::string text;  // ".key" or "[3]"
+    };
+
+    static std::string path_text(const Step* step) {
+        return step ? path_text(step->parent) + step->text : std::string();
+    }
+
+    [[noreturn]] static void fail(std::size_t line, const std::string& why) {
+        throw Fault{"yaml: line " + std::to_string(line + 1) + ": " + why};
+    }
+
+    void next(Event& event) {
+        if (yaml_parser_parse(&parser_, event.get())) return;
+        const std::string why = parser_.problem ? parser_.problem : "cannot be read";
+        if (parser_.error == YAML_READER_ERROR)
+            throw Fault{"yaml: " + why + " at byte " + std::to_string(parser_.problem_offset)};
+        fail(parser_.problem_mark.line, why);
+    }
+
+    Value node(const Event& event, const Step* step, int depth) {
+        const std::size_t line = event->start_mark.line;
+        if (depth > depth_max) fail(line, "exceeded max depth");
+        switch (event->type) {
+            case YAML_ALIAS_EVENT:
+                return alias(text_of(event->data.alias.anchor), line);
+            case YAML_SCALAR_EVENT:
+                return anchored(text_of(event->data.scalar.anchor), scalar(event));
+            case YAML_SEQUENCE_START_EVENT:
+                return sequence(text_of(event->data.sequence_start.anchor), step, depth);
+            case YAML_MAPPING_START_EVENT:
+                return mapping(text_of(event->data.mapping_start.anchor), step, depth);
+            default:
+                fail(line, "did not find expected node content");
+        }
+    }
+
+    Value sequence(std::string_view anchor, const Step* parent, int depth) {
+        if (!anchor.empty()) open_.emplace(anchor);
+        Value value = Value::array();
+        Step step{parent, {}};
+        for (;;) {
+            Event event;
+            next(event);
+            if (event->type == YAML_SEQUENCE_END_EVENT) break;
+            step.text = "[" + std::to_string(value.size()) + "]";
+            value.push(node(event, &step, depth + 1));
+        }
+        return anchored(anchor, std::move(value));
+    }
+
+    Value mapping(std::string_view anchor, const Step* parent, int depth) {
+        if (!anchor.empty()) open_.emplace(anchor);
+        Value value = Value::object();
+        std::set<std::string> written;  // Keys that stand here themselves, not merged ones.
+        for (;;) {
+            Event key;
+            next(key);
+            if (key->type == YAML_MAPPING_END_EVENT) break;
+            const std::optional<std::string> name = key_of(key);
+            Step step{parent, name ? (parent ? "." : "") + *name : "<<"};
+            Event content;
+            next(content);
+            const std::size_t line = content->start_mark.line;
+            Value member = node(content, &step, depth + 1);
+            if (!name) {
+                merge(value, std::move(member), line);
+                continue;
+            }
+            if (!written.insert(*name).second) duplicates_.push_back(path_text(&step));
+            value.set(*name, std::move(member));
+        }
+        return anchored(anchor, std::move(value));
+    }
+
+    /// A merged member replaces what stands before it, as go-yaml does; of several merged maps the
+    /// earlier ones win.
+    static void merge(Value& into, Value from, std::size_t line) {
+        const auto take = [&](Value& source) {
+            if (!source.is_object())
+                fail(line, "map merge requires map or sequence of maps as the value");
+            for (Value::Member& member : source.mutable_members())
+                into.set(member.key, std::move(member.value));
+        };
+        if (!from.is_array()) return take(from);
+        Value::Array& sources = from.mutable_items();
+        for (auto source = sources.rbegin(); source != sources.rend(); ++source)
+            take(*source);
+    }
+
+    /// The member's name; absent for a merge key.
+    std::optional<std::string> key_of(const Event& event) {
+        const std::size_t line = event->start_mark.line;
+        if (event->type == YAML_SCALAR_EVENT && is_merge(event)) return std::nullopt;
+        Value key;
+        if (event->type == YAML_SCALAR_EVENT || event->type == YAML_ALIAS_EVENT) {
+            key = node(event, nullptr, 0);
+        } else {
+            fail(line, "invalid map key: it must be a scalar");
+        }
+        switch (key.type()) {
+            case Value::Type::string:
+                return key.as_string();
+            case Value::Type::boolean:
+                return key.as_boolean() ? "true" : "false";
+            case Value::Type::integer:
+                return std::to_string(key.as_integer());
+            case Value::Type::real: {
+                char text[32];
+                const auto end =
+                    std::to_chars(text, text + sizeof text, static_cast<float>(key.as_real()));
+                return std::string(text, end.ptr);
+            }
+            default:
+                fail(line, "unsupported map key: null; put it in quotes");
+        }
+    }
+
+    static bool is_merge(const Event& event) {
+        const auto& scalar = event->data.scalar;
+        const std::string_view text(reinterpret_cast<const char*>(scalar.value), scalar.length);
+        if (text != "<<") return false;
+        const std::string_view tag = text_of(scalar.tag);
+        return tag.empty() ? scalar.style == YAML_PLAIN_SCALAR_STYLE
+                           : tag == std::string(core_tag) + "merge";
+    }
+
+    Value scalar(const Event& event) {
+        const auto& scalar = event->data.scalar;
+        const std::string_view text(reinterpret_cast<const char*>(scalar.value), scalar.length);
+        const std::string_view full_tag = text_of(scalar.tag);
+        if (full_tag.empty() && scalar.style != YAML_PLAIN_SCALAR_STYLE) return text;
+        if (full_tag.empty()) return resolved(text, event->start_mark.line);
+        const std::string_view tag =
+            full_tag.starts_with(core_tag) ? full_tag.substr(core_tag.size()) : "";
+        return tagged(tag, text, event->start_mark.line);
+    }
+
+    static Value tagged(std::string_view tag, std::string_view text, std::size_t line) {
+        if (tag == "binary") {
+            std::optional<std::string> bytes = from_base64(text);
+            if (!bytes) fail(line, "!!binary value contains invalid base64 data");
+            if (!is_utf8(*bytes)) fail(line, "!!binary value is not UTF-8");
+            return *std::move(bytes);
+        }
+        const bool known = tag == "bool" || tag == "int" || tag == "float" || tag == "null";
+        if (!known) return text;
+        Value value = resolved(text, line);
+        if (tag == "float" && value.is_integer()) return value.as_real();
+        const bool fits =
+            (tag == "bool" && value.is_boolean()) || (tag == "int" && value.is_integer()) ||
+            (tag == "float" && value.is_number()) || (tag == "null" && value.is_null());
+        if (!fits)
+            fail(line, "cannot decode `" + std::string(text) + "` as a !!" + std::string(tag));
+        return value;
+    }
+
+    static Value resolved(std::string_view text, std::size_t line) {
+        const YamlScalar scalar = resolve_plain_scalar(text);
+        if (std::holds_alternative<std::monostate>(scalar)) return {};
+        if (const bool* boolean = std::get_if<bool>(&scalar)) return *boolean;
+        if (const std::int64_t* integer = std::get_if<std::int64_t>(&scalar)) return *integer;
+        const double* real = std::get_if<double>(&scalar);
+        if (!real) return text;
+        if (*real - *real != 0) fail(line, "unsupported value: " + std::string(text));
+        return *real;
+    }
+
+    Value alias(std::string_view name, std::size_t line) {
+        if (open_.contains(std::string(name)))
+            fail(line, "anchor '" + std::string(name) + "' value contains itself");
+        const auto found = anchors_.find(name);
+        if (found == anchors_.end())
+            fail(line, "unknown anchor '" + std::string(name) + "' referenced");
+        count_copy(found->second, line);
+        return found->second;
+    }
+
+    Value anchored(std::string_view anchor, Value value) {
+        if (anchor.empty()) return value;
+        open_.erase(std::string(anchor));
+        count_copy(value, parser_.mark.line);
+        anchors_.insert_or_assign(std::string(anchor), value);
+        return value;
+    }
+
+    void count_copy(const Value& value, std::size_t line) {
+        copies_ += count_values(value);
+        if (copies_ > copies_max) fail(line, "document contains excessive aliasing");
+    }
+
+    yaml_parser_t parser_{};
+    std::vector<std::string> duplicates_;
+    std::map<std::string, Value, std::less<>> anchors_;
+    std::set<std::string> open_;
+    std::size_t copies_ = 0;
+};
+
+}  // namespace
+
+std::variant<std::vector<Parsed>, ParseError> parse_yaml(std::string_view text) {
+    // JSON is nearly YAML: what looks like it is read as it, surrogate pairs and all, and faster.
+    if (trim(text).starts_with('{')) {
+        auto json = parse_json(text);
+        if (Parsed* parsed = std::get_if<Parsed>(&json)) {
+            std::vector<Parsed> documents;
+            documents.push_back(std::move(*parsed));
+            return documents;
+        }
+    }
+    try {
+        return Reader(text).documents();
+    } catch (const Fault& fault) {
+        return ParseError{fault.text};
+    }
+}
+
+}  // namespace muster::api
