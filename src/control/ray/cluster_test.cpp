@@ -1,0 +1,217 @@
+// control/ray/cluster_test.cpp - what a RayCluster becomes, pass by pass.
+#include "control/ray/cluster.h"
+
+#include <string>
+#include <variant>
+
+#include <doctest/doctest.h>
+
+#include "api/json.h"
+#include "control/ray/cluster_status.h"
+#include "control/ray/names.h"
+#include "control/ray/pods.h"
+#include "control/ray/start_command.h"
+
+namespace muster::control::ray {
+namespace {
+
+using api::Value;
+
+const Time noon{1'700'000'000'000'000'000};
+
+Value json(const std::string& text) {
+    auto parsed = api::parse_json(text);
+    REQUIRE(std::holds_alternative<api::Parsed>(parsed));
+    return std::get<api::Parsed>(parsed).value;
+}
+
+Value small_cluster() {
+    return json(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",
+      "metadata":{"name":"demo","namespace":"team","uid":"u-1","resourceVersion":"5","generation":1},
+      "spec":{"rayVersion":"2.58.0",
+        "headGroupSpec":{"rayStartParams":{"num-cpus":"0","log-color":"true"},
+          "template":{"spec":{"containers":[{"name":"ray-head","image":"rayproject/ray:2.58.0",
+            "resources":{"limits":{"cpu":"1500m","memory":"2G"},"requests":{"cpu":"1"}}}]}}},
+        "workerGroupSpecs":[{"groupName":"small","replicas":2,"minReplicas":0,"maxReplicas":5,"rayStartParams":{},
+          "template":{"spec":{"containers":[{"name":"w","image":"rayproject/ray:2.58.0",
+            "resources":{"limits":{"cpu":"1","nvidia.com/gpu":2}}}]}}}]}})");
+}
+
+/// A cache, the controller, and the verbs of a story.
+struct World {
+    kube::Cache cache;
+    Controller controller = cluster_controller();
+    int version = 100;
+
+    void put(const api::GroupResource& resource, Value value) {
+        value.at("metadata").set("resourceVersion", std::to_string(++version));
+        if (value["metadata"]["uid"].text_or("").empty()) {
+            value.at("metadata").set("uid", "u-" + value["metadata"]["name"].text());
+        }
+        cache.put(kube::make_object(resource, std::move(value)));
+    }
+    Reconciled reconcile() { return controller.reconcile(cache, {clusters, "team", "demo"}, noon); }
+
+    /// Does what was asked, as a server would. Returns how many pods were created.
+    int carry_out(const Reconciled& result) {
+        int created = 0;
+        for (const Write& write : result.writes) {
+            if (write.verb == Write::Verb::create || write.verb == Write::Verb::update)
+                put(write.key.resource, write.body);
+            if (write.verb == Write::Verb::create && write.key.resource == pods) ++created;
+            if (write.verb == Write::Verb::remove) cache.remove(write.key);
+        }
+        return created;
+    }
+    void rest() {
+        for (int i = 0; i < 10; ++i) {
+            const Reconciled result = reconcile();
+            if (result.writes.empty()) return;
+            carry_out(result);
+        }
+        FAIL("the controller does not come to rest");
+    }
+    void make_ready(const kube::ObjectPtr& pod) {
+        Value value = pod->value;
+        value.set(
+            "status",
+            json(
+                R"({"phase":"Running","podIP":"10.0.0.9","conditions":[{"type":"Ready","status":"True"}]})"));
+        put(pods, value);
+    }
+    void all_ready() {
+        for (const kube::ObjectPtr& pod : cache.list(pods))
+            make_ready(pod);
+    }
+    void change(const std::string& path, const Value& value) {
+        Value cluster = cache.find({clusters, "team", "demo"})->value;
+        cluster.at("spec").set(path, value);
+        put(clusters, cluster);
+    }
+    std::string state() {
+        return cache.find({clusters, "team", "demo"})->value["status"]["state"].text();
+    }
+};
+
+TEST_CASE("the start line has sorted flags and takes amounts from the container") {
+    const Value cluster = small_cluster();
+    const Value& head = cluster["spec"]["headGroupSpec"];
+    CHECK(start_command(NodeType::head, start_parameters(NodeType::head, head, "")) ==
+          "ray start --head  --block  --dashboard-agent-listen-port=52365  "
+          "--dashboard-host=0.0.0.0  --log-color=true  "
+          "--memory=2000000000  --metrics-export-port=8080  --num-cpus=0 ");
+    const Value& worker = cluster["spec"]["workerGroupSpecs"][0];
+    CHECK(start_command(NodeType::worker, start_parameters(NodeType::worker, worker, "h:6379")) ==
+          "ray start  --address=h:6379  --block  --dashboard-agent-listen-port=52365  "
+          "--metrics-export-port=8080  "
+          "--num-cpus=1  --num-gpus=2 ");
+}
+
+TEST_CASE("a new cluster gets its service and all pods in one pass") {
+    World world;
+    world.put(clusters, small_cluster());
+    CHECK(world.carry_out(world.reconcile()) == 3);
+    CHECK(world.cache.find({services, "team", "demo-head-svc"}) != nullptr);
+    world.rest();
+    CHECK(world.state().empty());
+    const kube::ObjectPtr head = world.cache.list(pods)[0];
+    CHECK(head->label("ray.io/node-type") == "head");
+    CHECK(head->label("ray.io/identifier") == "demo-head");
+    const Value& container = head->value["spec"]["containers"][0];
+    CHECK(container["args"][0].text().starts_with(
+        "ulimit -n ${RAY_START_ULIMIT_OPEN_FILES:-65536}; ray start --head "));
+    CHECK(container["readinessProbe"]["httpGet"]["path"].text() == "/api/healthz");
+    CHECK(world.cache.list(pods)[1]->value["spec"]["initContainers"][0]["name"].text() ==
+          "wait-gcs-ready");
+}
+
+TEST_CASE("ready when all pods are, and taken back when one dies") {
+    World world;
+    world.put(clusters, small_cluster());
+    world.rest();
+    world.all_ready();
+    world.rest();
+    CHECK(world.state() == "ready");
+    Value dead = world.cache.list(pods)[2]->value;
+    dead.at("status").set("phase", "Failed");
+    world.put(pods, dead);
+    world.rest();
+    CHECK(world.state() == "unhealthy");
+    CHECK(world.cache.list(pods).size() == 3);
+    world.all_ready();
+    world.rest();
+    CHECK(world.state() == "ready");
+}
+
+TEST_CASE("scaling down takes the named workers, then those that are not ready") {
+    World world;
+    world.put(clusters, small_cluster());
+    world.rest();
+    world.make_ready(world.cache.list(pods)[0]);
+    world.make_ready(world.cache.list(pods)[2]);
+    const std::string not_ready = world.cache.list(pods)[1]->key.name;
+    Value groups = small_cluster()["spec"]["workerGroupSpecs"];
+    groups.mutable_items()[0].set("replicas", 1);
+    world.change("workerGroupSpecs", groups);
+    world.rest();
+    CHECK(world.cache.find({pods, "team", not_ready}) == nullptr);
+    CHECK(world.cache.list(pods).size() == 2);
+}
+
+TEST_CASE("suspending is written down before pods go, and ends when none is left") {
+    World world;
+    world.put(clusters, small_cluster());
+    world.rest();
+    world.change("suspend", true);
+    const Reconciled first = world.reconcile();
+    for (const Write& write : first.writes)
+        CHECK(write.verb != Write::Verb::remove);
+    world.carry_out(first);
+    world.rest();
+    CHECK(world.cache.list(pods).empty());
+    CHECK(world.state() == "suspended");
+    world.change("suspend", false);
+    world.rest();
+    CHECK(world.cache.list(pods).size() == 3);
+}
+
+TEST_CASE("an invalid spec shows in the status, makes nothing, and heals") {
+    World world;
+    world.put(clusters, small_cluster());
+    Value groups = small_cluster()["spec"]["workerGroupSpecs"];
+    groups.mutable_items()[0].set("minReplicas", 9);
+    world.change("workerGroupSpecs", groups);
+    world.rest();
+    CHECK(world.state() == "failed");
+    CHECK(world.cache.list(pods).empty());
+    const Value& status = world.cache.find({clusters, "team", "demo"})->value["status"];
+    CHECK(status["reason"].text().find("minReplicas (9) must not be above maxReplicas (5)") !=
+          std::string::npos);
+    world.change("workerGroupSpecs", small_cluster()["spec"]["workerGroupSpecs"]);
+    world.rest();
+    CHECK(world.cache.list(pods).size() == 3);
+    CHECK(world.state().empty());
+}
+
+TEST_CASE("what is not built yet is refused in words") {
+    for (const char* field : {"enableInTreeAutoscaling", "gcsFaultToleranceOptions"}) {
+        World world;
+        world.put(clusters, small_cluster());
+        world.change(field, std::string_view(field).starts_with("enable")
+                                ? Value(true)
+                                : json(R"({"redisAddress":"x"})"));
+        world.rest();
+        CHECK(world.state() == "failed");
+        CHECK(world.cache.list(pods).empty());
+    }
+}
+
+TEST_CASE("another manager's cluster is left alone") {
+    World world;
+    world.put(clusters, small_cluster());
+    world.change("managedBy", "kueue.x-k8s.io/multikueue");
+    CHECK(world.reconcile().writes.empty());
+}
+
+}  // namespace
+}  // namespace muster::control::ray

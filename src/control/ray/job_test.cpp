@@ -1,0 +1,244 @@
+// control/ray/job_test.cpp - the life of a RayJob, with a scripted dashboard.
+#include "control/ray/job.h"
+
+#include <string>
+#include <variant>
+
+#include <doctest/doctest.h>
+
+#include "api/json.h"
+#include "control/ray/names.h"
+
+namespace muster::control::ray {
+namespace {
+
+using api::Value;
+
+Value json(const std::string& text) {
+    auto parsed = api::parse_json(text);
+    REQUIRE(std::holds_alternative<api::Parsed>(parsed));
+    return std::get<api::Parsed>(parsed).value;
+}
+
+Value digits(const std::string& more = "") {
+    return json(R"({"apiVersion":"ray.io/v1","kind":"RayJob",
+      "metadata":{"name":"digits","namespace":"team","uid":"u-j","generation":1},
+      "spec":{"entrypoint":"python x.py","shutdownAfterJobFinishes":true,)" +
+                more + R"(
+        "rayClusterSpec":{"headGroupSpec":{"rayStartParams":{},"template":{"spec":{"containers":[
+          {"name":"h","image":"rayproject/ray:2.58.0"}]}}}}}})");
+}
+
+/// A cache, the controller, a clock, and a Ray dashboard that says what it is told to say.
+struct World {
+    kube::Cache cache;
+    Controller controller = job_controller();
+    Time now{1'700'000'000'000'000'000};
+    int version = 100;
+    std::string dashboard;  // Status of the Ray job; empty: unreachable; "unknown": 404.
+    std::vector<std::string> asked;
+
+    void put(const api::GroupResource& resource, Value value) {
+        value.at("metadata").set("resourceVersion", std::to_string(++version));
+        if (value["metadata"]["uid"].text_or("").empty()) {
+            value.at("metadata").set("uid", "u-" + value["metadata"]["name"].text());
+        }
+        cache.put(kube::make_object(resource, std::move(value)));
+    }
+    api::Key key{rayjobs, "team", "digits"};
+    const Value& status() { return cache.find(key)->value["status"]; }
+    std::string deployment() { return status()["jobDeploymentStatus"].text(); }
+
+    void answer(const Call& call) {
+        asked.push_back(call.method + " " + call.url);
+        auto object = std::make_shared<kube::Object>();
+        object->key = {{"muster.internal", "calls"}, "", call.id};
+        const int code = dashboard.empty() ? 0 : dashboard == "unknown" ? 404 : 200;
+        const std::string body = R"({"status":")" + dashboard + R"(","message":"as told"})";
+        object->value =
+            Value::object({{"status", code}, {"body", body}, {"at", to_rfc3339_micro(now)}});
+        cache.put(object);
+    }
+    void rest() {
+        for (int i = 0; i < 12; ++i) {
+            const Reconciled result = controller.reconcile(cache, key, now);
+            if (result.writes.empty() && result.calls.empty()) return;
+            for (const Write& write : result.writes) {
+                if (write.verb == Write::Verb::remove) {
+                    cache.remove(write.key);
+                } else {
+                    put(write.key.resource, write.body);
+                }
+            }
+            for (const Call& call : result.calls)
+                answer(call);
+        }
+        FAIL("the controller does not come to rest");
+    }
+    void later(Duration span) {
+        now = now + span;
+        rest();
+    }
+    kube::ObjectPtr cluster() {
+        return cache.find({clusters, "team", status()["rayClusterName"].text()});
+    }
+    void make_cluster_ready() {
+        Value value = cluster()->value;
+        value.set("status", json(R"({"state":"ready"})"));
+        put(clusters, value);
+        rest();
+    }
+    void end_submitter(const std::string& condition) {
+        Value value = cache.find({batch_jobs, "team", "digits"})->value;
+        value.set("status",
+                  json(R"({"conditions":[{"type":")" + condition + R"(","status":"True"}]})"));
+        put(batch_jobs, value);
+    }
+};
+
+TEST_CASE(
+    "a job makes its cluster, submits when it is ready, and is complete when Ray and submitter "
+    "are") {
+    World world;
+    world.put(rayjobs, digits());
+    world.rest();
+    CHECK(world.deployment() == "Initializing");
+    REQUIRE(world.cluster() != nullptr);
+    CHECK(world.cache.find({batch_jobs, "team", "digits"}) == nullptr);
+    world.dashboard = "RUNNING";
+    world.make_cluster_ready();
+    CHECK(world.deployment() == "Running");
+    CHECK(world.status()["jobStatus"].text() == "RUNNING");
+    world.dashboard = "SUCCEEDED";
+    world.later(seconds(1));
+    CHECK(world.deployment() == "Running");  // The submitter still streams the logs.
+    world.end_submitter("Complete");
+    world.rest();
+    CHECK(world.deployment() == "Complete");
+    CHECK(world.status()["jobStatus"].text() == "SUCCEEDED");
+    CHECK(world.cluster() == nullptr);
+}
+
+TEST_CASE("the dashboard is asked once a second, not in a busy loop") {
+    World world;
+    world.put(rayjobs, digits());
+    world.rest();
+    world.dashboard = "RUNNING";
+    world.make_cluster_ready();
+    const std::size_t before = world.asked.size();
+    for (int i = 0; i < 10; ++i)
+        world.later(milliseconds(500));
+    CHECK(world.asked.size() - before == 5);
+}
+
+TEST_CASE("HTTPMode posts once under the job's id") {
+    World world;
+    world.put(rayjobs, digits(R"("submissionMode":"HTTPMode",)"));
+    world.rest();
+    world.dashboard = "RUNNING";
+    world.make_cluster_ready();
+    CHECK(world.deployment() == "Running");
+    CHECK(world.cache.find({batch_jobs, "team", "digits"}) == nullptr);
+    int posts = 0;
+    for (const std::string& call : world.asked)
+        posts += call.starts_with("POST") ? 1 : 0;
+    CHECK(posts == 1);
+    world.dashboard = "SUCCEEDED";
+    world.later(seconds(1));
+    CHECK(world.deployment() == "Complete");
+}
+
+TEST_CASE("a failed submitter does not fail a job that Ray runs") {
+    World world;
+    world.put(rayjobs, digits());
+    world.rest();
+    world.dashboard = "RUNNING";
+    world.make_cluster_ready();
+    world.end_submitter("Failed");
+    world.later(seconds(2));
+    CHECK(world.deployment() == "Running");
+    world.dashboard = "SUCCEEDED";
+    world.later(seconds(2));
+    CHECK(world.deployment() == "Complete");
+}
+
+TEST_CASE("a submitter that fails before Ray knows the job fails it") {
+    World world;
+    world.put(rayjobs, digits());
+    world.rest();
+    world.dashboard = "unknown";
+    world.make_cluster_ready();
+    world.end_submitter("Failed");
+    world.later(seconds(2));
+    CHECK(world.deployment() == "Failed");
+    CHECK(world.status()["reason"].text() == "SubmissionFailed");
+}
+
+TEST_CASE("a failed application is tried again on a new cluster while the limit allows") {
+    World world;
+    world.put(rayjobs, digits(R"("backoffLimit":1,)"));
+    world.rest();
+    const std::string first = world.status()["rayClusterName"].text();
+    world.dashboard = "FAILED";
+    world.make_cluster_ready();
+    world.end_submitter("Complete");
+    world.later(seconds(2));
+    CHECK(world.deployment() == "Initializing");
+    CHECK(world.status()["rayClusterName"].text() != first);
+    CHECK(world.cache.find({clusters, "team", first}) == nullptr);
+    world.make_cluster_ready();
+    world.end_submitter("Complete");
+    world.later(seconds(2));
+    CHECK(world.deployment() == "Failed");
+    CHECK(world.status()["failed"].integer_or(0) == 2);
+    CHECK(world.status()["reason"].text() == "AppFailed");
+}
+
+TEST_CASE("deadlines end a job") {
+    World world;
+    world.put(rayjobs, digits(R"("activeDeadlineSeconds":60,)"));
+    world.rest();
+    world.later(seconds(59));
+    CHECK(world.deployment() == "Initializing");
+    world.later(seconds(1));
+    CHECK(world.deployment() == "Failed");
+    CHECK(world.status()["reason"].text() == "DeadlineExceeded");
+    CHECK(world.cluster() == nullptr);
+}
+
+TEST_CASE("a suspended job makes nothing, and suspending a running one cleans up") {
+    World world;
+    world.put(rayjobs, digits(R"("suspend":true,)"));
+    world.rest();
+    CHECK(world.deployment() == "Suspended");
+    CHECK(world.cache.list(clusters).empty());
+    Value job = world.cache.find(world.key)->value;
+    job.at("spec").set("suspend", false);
+    world.put(rayjobs, job);
+    world.rest();
+    CHECK(world.deployment() == "Initializing");
+    job = world.cache.find(world.key)->value;
+    job.at("spec").set("suspend", true);
+    world.put(rayjobs, job);
+    world.rest();
+    CHECK(world.deployment() == "Suspended");
+    CHECK(world.cache.list(clusters).empty());
+}
+
+TEST_CASE("a job that cannot be valid says why, and heals when it is corrected") {
+    World world;
+    Value job = digits();
+    job.at("spec").set("entrypoint", "");
+    world.put(rayjobs, job);
+    world.rest();
+    CHECK(world.deployment() == "ValidationFailed");
+    CHECK(world.status()["message"].text() == "spec.entrypoint is required");
+    job = world.cache.find(world.key)->value;
+    job.at("spec").set("entrypoint", "python x.py");
+    world.put(rayjobs, job);
+    world.rest();
+    CHECK(world.deployment() == "Initializing");
+}
+
+}  // namespace
+}  // namespace muster::control::ray

@@ -1,0 +1,351 @@
+// control/runner_test.cpp - the runner against a small real server: overlays, retries, relists, no
+// key twice at once.
+#include "control/runner.h"
+
+#include <map>
+#include <string>
+#include <variant>
+
+#include <doctest/doctest.h>
+
+#include "api/json.h"
+#include "api/patch.h"
+#include "base/manual_loop.h"
+
+namespace muster::control {
+namespace {
+
+using api::Value;
+
+const api::GroupResource maps{"", "configmaps"};
+const api::GroupResource secrets{"", "secrets"};
+
+/// A server of objects in memory: create, update, delete, get and watch, and faults on demand.
+class SmallServer : public kube::Transport {
+public:
+    explicit SmallServer(ManualLoop& loop) : loop_(loop) {}
+
+    int conflicts_left = 0;
+    int refusals_left = 0;
+    int writes = 0;
+    bool watch_is_late = false;  // Watch events wait until deliver().
+
+    void send(net::Request request, OnResponse on_response) override {
+        net::Response response = answer(request);
+        loop_.post([on_response, response] { on_response(response); });
+    }
+
+    StreamId open(net::Request request, Stream stream) override {
+        const StreamId id{++last_stream_};
+        Watch watch{plural_of(request.path), std::move(stream)};
+        const std::string since(request.query_value("resourceVersion"));
+        watches_[id] = watch;
+        loop_.post([this, id, since] { begin(id, since); });
+        return id;
+    }
+
+    void cancel(StreamId id) override { watches_.erase(id); }
+
+    /// A user's write.
+    void put(const std::string& plural, Value object) {
+        const std::string name = object["metadata"]["name"].text();
+        const bool fresh = !objects_[plural].contains(name);
+        object.at("metadata").set("resourceVersion", std::to_string(++version_));
+        if (object["metadata"]["uid"].is_null())
+            object.at("metadata").set("uid", "u" + std::to_string(version_));
+        objects_[plural][name] = object;
+        tell(plural, fresh ? "ADDED" : "MODIFIED", object);
+    }
+
+    void remove(const std::string& plural, const std::string& name) {
+        Value object = objects_[plural][name];
+        objects_[plural].erase(name);
+        object.at("metadata").set("resourceVersion", std::to_string(++version_));
+        tell(plural, "DELETED", object);
+    }
+
+    const Value* find(const std::string& plural, const std::string& name) {
+        const auto found = objects_[plural].find(name);
+        return found == objects_[plural].end() ? nullptr : &found->second;
+    }
+
+    void deliver() {
+        watch_is_late = false;
+        auto late = std::move(late_);
+        late_.clear();
+        for (auto& [plural, line] : late)
+            push(plural, line);
+    }
+
+    /// Breaks every watch; `version_expired`: resuming is refused with 410.
+    void break_watches(bool version_expired) {
+        expired_ = version_expired;
+        late_.clear();
+        auto watches = std::move(watches_);
+        watches_.clear();
+        for (auto& [id, watch] : watches)
+            watch.stream.on_closed();
+    }
+
+private:
+    struct Watch {
+        std::string plural;
+        Stream stream;
+    };
+
+    static std::string plural_of(const std::string& path) {
+        std::string rest = path.substr(path.find("/v1/") + 4);
+        if (rest.starts_with("namespaces/")) rest = rest.substr(rest.find('/', 11) + 1);
+        return rest.substr(0, rest.find('/'));
+    }
+
+    static std::string line(const std::string& type, const Value& object) {
+        return api::to_json(Value::object({{"type", type}, {"object", object}})) + "\n";
+    }
+
+    void begin(StreamId id, const std::string& since) {
+        const auto found = watches_.find(id);
+        if (found == watches_.end()) return;
+        if (!since.empty() && expired_) {
+            expired_ = false;
+            Stream stream = std::move(found->second.stream);
+            watches_.erase(found);
+            stream.on_head(net::Response{410, {}, nullptr});
+            stream.on_closed();
+            return;
+        }
+        const Stream stream = found->second.stream;
+        stream.on_head(net::Response{200, {}, nullptr});
+        if (!since.empty()) return;
+        for (const auto& [name, object] : objects_[found->second.plural])
+            stream.on_piece(line("ADDED", object));
+        Value mark;
+        mark.at("metadata").set("resourceVersion", std::to_string(version_));
+        mark.at("metadata").at("annotations").set("k8s.io/initial-events-end", "true");
+        // In two pieces, as a network may cut it.
+        const std::string text = line("BOOKMARK", mark);
+        stream.on_piece(text.substr(0, 10));
+        stream.on_piece(text.substr(10));
+    }
+
+    void tell(const std::string& plural, const std::string& type, const Value& object) {
+        if (watch_is_late) {
+            late_.emplace_back(plural, line(type, object));
+        } else {
+            push(plural, line(type, object));
+        }
+    }
+
+    void push(const std::string& plural, const std::string& text) {
+        for (const auto& [id, watch] : watches_) {
+            if (watch.plural == plural)
+                loop_.post([this, id = id, text] {
+                    const auto found = watches_.find(id);
+                    if (found == watches_.end()) return;
+                    const Stream stream = found->second.stream;
+                    stream.on_piece(text);
+                });
+        }
+    }
+
+    static net::Response status(int code, const std::string& reason) {
+        const Value body =
+            Value::object({{"kind", "Status"}, {"reason", reason}, {"message", reason}});
+        return {code, {}, make_bytes(api::to_json(body))};
+    }
+
+    net::Response answer(const net::Request& request) {
+        const std::string plural = plural_of(request.path);
+        if (plural == "events") return {201, {}, make_bytes("{}")};
+        const std::string name = request.path.substr(request.path.rfind('/') + 1);
+        if (request.method == "GET") {
+            const Value* found = find(plural, name);
+            return found == nullptr ? status(404, "NotFound")
+                                    : net::Response{200, {}, make_bytes(api::to_json(*found))};
+        }
+        ++writes;
+        if (conflicts_left > 0) return --conflicts_left, status(409, "Conflict");
+        if (refusals_left > 0) return --refusals_left, status(422, "Invalid");
+        Value body = std::get<api::Parsed>(api::parse_json(*request.body)).value;
+        if (request.method == "DELETE") {
+            if (find(plural, name) == nullptr) return status(404, "NotFound");
+            remove(plural, name);
+            return {200, {}, make_bytes(R"({"kind":"Status","status":"Success"})")};
+        }
+        const std::string created = body["metadata"]["name"].text();
+        if (request.method == "POST" && find(plural, created) != nullptr)
+            return status(409, "AlreadyExists");
+        put(plural, body);
+        return {200, {}, make_bytes(api::to_json(*find(plural, created)))};
+    }
+
+    ManualLoop& loop_;
+    std::map<std::string, std::map<std::string, Value>> objects_;
+    std::map<StreamId, Watch> watches_;
+    std::vector<std::pair<std::string, std::string>> late_;
+    std::uint64_t last_stream_ = 0;
+    std::int64_t version_ = 10;
+    bool expired_ = false;
+};
+
+Value config_map(const std::string& name) {
+    return Value::object({{"apiVersion", "v1"},
+                          {"kind", "ConfigMap"},
+                          {"metadata", Value::object({{"name", name}, {"namespace", "team"}})}});
+}
+
+/// A controller that keeps one Secret for each ConfigMap and counts how often it would create it.
+struct Mirror {
+    int creates = 0;
+    Controller controller() {
+        Controller mirror;
+        mirror.name = "mirror";
+        mirror.watches = {
+            watch_self(maps, "v1"),
+            Watch{secrets, "v1",
+                  [](const kube::Cache&, const kube::Object* b, const kube::Object* a) {
+                      const api::Key& key = (a != nullptr ? a : b)->key;
+                      return std::vector<api::Key>{{maps, key.ns, key.name}};
+                  }}};
+        mirror.reconcile = [this](const kube::Cache& seen, const api::Key& key, Time) {
+            Reconciled result;
+            const api::Key secret{secrets, key.ns, key.name};
+            const bool wanted = seen.find(key) != nullptr;
+            const kube::ObjectPtr present = seen.find(secret);
+            if (wanted && present == nullptr) {
+                ++creates;
+                Value body = config_map(key.name);
+                body.set("kind", "Secret");
+                result.writes.push_back({Write::Verb::create, secret, "v1", "", body, 0, "", ""});
+            } else if (!wanted && present != nullptr) {
+                result.writes.push_back(
+                    {Write::Verb::remove, secret, "v1", "", {}, 0, present->uid, ""});
+            }
+            return result;
+        };
+        return mirror;
+    }
+};
+
+struct World {
+    ManualLoop loop;
+    SmallServer server{loop};
+    Mirror mirror;
+    Runner runner{server, loop, [](const Call&, const std::function<void(int, std::string)>& done) {
+                      done(0, "");
+                  }};
+
+    World() { runner.add(mirror.controller()); }
+    void rest() { loop.advance(milliseconds(20)); }
+};
+
+TEST_CASE("what was there before the start and what comes later is mirrored") {
+    World world;
+    world.server.put("configmaps", config_map("a"));
+    world.runner.start();
+    world.rest();
+    CHECK(world.server.find("secrets", "a") != nullptr);
+    world.server.put("configmaps", config_map("b"));
+    world.rest();
+    CHECK(world.server.find("secrets", "b") != nullptr);
+    world.server.remove("configmaps", "a");
+    world.rest();
+    CHECK(world.server.find("secrets", "a") == nullptr);
+    CHECK(world.runner.at_rest());
+}
+
+TEST_CASE("a write is seen at once, also when the watch is late") {
+    World world;
+    world.runner.start();
+    world.rest();
+    world.server.put("configmaps", config_map("a"));
+    world.server.watch_is_late = true;
+    world.rest();
+    REQUIRE(world.mirror.creates == 1);
+    // Something unrelated to the secret changes: the controller must not create it again.
+    world.server.put("configmaps", config_map("a"));
+    world.server.deliver();
+    world.rest();
+    CHECK(world.mirror.creates == 1);
+}
+
+TEST_CASE("our removal is not undone by an older watch event") {
+    World world;
+    world.server.put("configmaps", config_map("a"));
+    world.runner.start();
+    world.rest();
+    world.server.watch_is_late = true;
+    Value touched = *world.server.find("secrets", "a");
+    world.server.put("secrets", touched);  // A late MODIFIED.
+    Value gone = *world.server.find("configmaps", "a");
+    world.server.remove("configmaps", "a");
+    world.server.deliver();
+    world.rest();
+    CHECK(world.server.find("secrets", "a") == nullptr);
+    CHECK(world.runner.seen().find({secrets, "team", "a"}) == nullptr);
+    CHECK(world.runner.at_rest());
+}
+
+TEST_CASE("conflicts and failures come back until they succeed") {
+    World world;
+    world.runner.start();
+    world.rest();
+    world.server.conflicts_left = 2;
+    world.server.put("configmaps", config_map("a"));
+    world.rest();
+    CHECK(world.server.find("secrets", "a") == nullptr);
+    world.loop.advance(seconds(1));
+    CHECK(world.server.find("secrets", "a") != nullptr);
+    CHECK(world.runner.counts().failed_writes == 2);
+}
+
+TEST_CASE("a refused write is on record until a later one succeeds") {
+    World world;
+    world.runner.start();
+    world.rest();
+    world.server.refusals_left = 1;
+    world.server.put("configmaps", config_map("a"));
+    world.rest();
+    const api::Key secret{secrets, "team", "a"};
+    REQUIRE(find_refusal(world.runner.seen(), "mirror", secret) != nullptr);
+    CHECK(find_refusal(world.runner.seen(), "mirror", secret)->value["code"].integer_or(0) == 422);
+    world.loop.advance(seconds(1));
+    CHECK(find_refusal(world.runner.seen(), "mirror", secret) == nullptr);
+}
+
+TEST_CASE("a broken watch loses nothing, with and without an expired version") {
+    for (const bool expired : {false, true}) {
+        CAPTURE(expired);
+        World world;
+        world.server.put("configmaps", config_map("a"));
+        world.server.put("configmaps", config_map("b"));
+        world.runner.start();
+        world.rest();
+        world.server.break_watches(true);
+        world.server.remove("configmaps", "a");
+        world.server.put("configmaps", config_map("c"));
+        world.loop.advance(seconds(10));
+        CHECK(world.server.find("secrets", "a") == nullptr);
+        CHECK(world.server.find("secrets", "b") != nullptr);
+        CHECK(world.server.find("secrets", "c") != nullptr);
+    }
+}
+
+TEST_CASE("a create that collides with its own first try is a success, a stranger's is not") {
+    World world;
+    Value strangers = config_map("a");
+    strangers.at("metadata")
+        .set("ownerReferences",
+             Value::array({Value::object({{"uid", "x"}, {"controller", true}})}));
+    world.runner.start();
+    world.rest();
+    world.server.watch_is_late = true;
+    world.server.put("secrets", strangers);
+    world.server.watch_is_late = false;
+    world.server.put("configmaps", config_map("a"));
+    world.rest();
+    CHECK(find_refusal(world.runner.seen(), "mirror", {secrets, "team", "a"}) != nullptr);
+}
+
+}  // namespace
+}  // namespace muster::control
