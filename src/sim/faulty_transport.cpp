@@ -1,0 +1,126 @@
+// sim/faulty_transport.cpp - the faults of a network, one request and one piece at a time.
+#include "sim/faulty_transport.h"
+
+#include <utility>
+
+namespace muster::sim {
+namespace {
+
+net::Response unreachable() {
+    net::Response response;
+    response.status = 503;
+    response.body = make_bytes(
+        R"({"kind":"Status","reason":"ServiceUnavailable","message":"simulated fault","code":503})");
+    return response;
+}
+
+net::Response conflict() {
+    net::Response response;
+    response.status = 409;
+    response.body = make_bytes(
+        R"({"kind":"Status","reason":"Conflict","message":"simulated fault","code":409})");
+    return response;
+}
+
+}  // namespace
+
+bool FaultyTransport::strikes(int per_mille) {
+    if (per_mille == 0 || random_.below(1000) >= static_cast<std::uint64_t>(per_mille))
+        return false;
+    ++faults_made_;
+    return true;
+}
+
+void FaultyTransport::send(net::Request request, OnResponse on_response) {
+    const bool writes = request.method != "GET";
+    const bool changes = request.method == "PUT" || request.method == "PATCH";
+    if (strikes(faults_.lost_request)) {
+        loop_.after(milliseconds(50), [on_response] { on_response(unreachable()); });
+    } else if (changes && strikes(faults_.conflict)) {
+        loop_.post([on_response] { on_response(conflict()); });
+    } else if (writes && strikes(faults_.lost_answer)) {
+        inner_->send(std::move(request),
+                     [on_response](const net::Response&) { on_response(unreachable()); });
+    } else {
+        inner_->send(std::move(request), std::move(on_response));
+    }
+}
+
+kube::Transport::StreamId FaultyTransport::open(net::Request request, Stream stream) {
+    const std::uint64_t id = ++last_;
+    Watch& watch = watches_[id];
+    watch.stream = std::move(stream);
+    if (request.has_query("resourceVersion") && strikes(faults_.expired_watch)) {
+        loop_.post([this, id] {
+            const auto found = watches_.find(id);
+            if (found == watches_.end()) return;
+            const Stream told = found->second.stream;
+            told.on_head(net::Response{410, {}, nullptr});
+            end(id);
+        });
+        return StreamId{id};
+    }
+    Stream inner;
+    inner.on_head = [this, id](const net::Response& head) {
+        const auto found = watches_.find(id);
+        if (found == watches_.end()) return;
+        const Stream told = found->second.stream;
+        told.on_head(head);
+    };
+    inner.on_piece = [this, id](std::string_view piece) { take_piece(id, piece); };
+    inner.on_closed = [this, id] { end(id); };
+    watch.inner = inner_->open(std::move(request), std::move(inner));
+    return StreamId{id};
+}
+
+void FaultyTransport::cancel(StreamId stream) {
+    const auto found = watches_.find(static_cast<std::uint64_t>(stream));
+    if (found == watches_.end()) return;
+    inner_->cancel(found->second.inner);
+    watches_.erase(found);
+}
+
+void FaultyTransport::take_piece(std::uint64_t id, std::string_view piece) {
+    const auto found = watches_.find(id);
+    if (found == watches_.end()) return;
+    Watch& watch = found->second;
+    if (strikes(faults_.broken_watch)) {
+        inner_->cancel(watch.inner);
+        end(id);
+        return;
+    }
+    if (!watch.holding && strikes(faults_.late_watch)) {
+        watch.holding = true;
+        loop_.after(milliseconds(static_cast<std::int64_t>(random_.below(2000))),
+                    [this, id] { release(id); });
+    }
+    if (watch.holding) {
+        watch.held.emplace_back(piece);
+        return;
+    }
+    const Stream told = watch.stream;
+    told.on_piece(piece);
+}
+
+void FaultyTransport::release(std::uint64_t id) {
+    const auto found = watches_.find(id);
+    if (found == watches_.end()) return;
+    found->second.holding = false;
+    const std::deque<std::string> held = std::exchange(found->second.held, {});
+    for (const std::string& piece : held) {
+        const auto still = watches_.find(id);
+        if (still == watches_.end()) return;
+        const Stream told = still->second.stream;
+        told.on_piece(piece);
+    }
+}
+
+void FaultyTransport::end(std::uint64_t id) {
+    const auto found = watches_.find(id);
+    if (found == watches_.end()) return;
+    const Stream told = std::move(found->second.stream);
+    watches_.erase(found);
+    told.on_closed();
+}
+
+}  // namespace muster::sim

@@ -1,0 +1,73 @@
+// sim/virtual_time.cpp - which task runs next.
+#include "sim/virtual_time.h"
+
+namespace muster::sim {
+
+Time VirtualLoop::now() const {
+    return time_.now_ + skew_;
+}
+
+void VirtualLoop::post(Task task) {
+    if (!dead_) tasks_.push_back(std::move(task));
+}
+
+Loop::TimerId VirtualLoop::after(Duration delay, Task task) {
+    const std::uint64_t id = ++time_.last_timer_;
+    if (dead_) return TimerId{id};
+    const Time due = time_.now_ + (delay > Duration{0} ? delay : Duration{0});
+    time_.timers_.emplace(std::pair(due, id), VirtualTime::Timer{this, std::move(task)});
+    time_.due_[id] = due;
+    return TimerId{id};
+}
+
+void VirtualLoop::cancel(TimerId timer) {
+    const auto found = time_.due_.find(static_cast<std::uint64_t>(timer));
+    if (found == time_.due_.end()) return;
+    time_.timers_.erase({found->second, found->first});
+    time_.due_.erase(found);
+}
+
+void VirtualLoop::kill() {
+    dead_ = true;
+    tasks_.clear();
+    for (auto timer = time_.timers_.begin(); timer != time_.timers_.end();) {
+        if (timer->second.loop == this) {
+            time_.due_.erase(timer->first.second);
+            timer = time_.timers_.erase(timer);
+        } else {
+            ++timer;
+        }
+    }
+}
+
+VirtualLoop& VirtualTime::make_loop() {
+    loops_.push_back(std::make_unique<VirtualLoop>(*this));
+    return *loops_.back();
+}
+
+bool VirtualTime::step(Time end) {
+    std::vector<VirtualLoop*> ready;
+    for (const auto& loop : loops_) {
+        if (!loop->tasks_.empty()) ready.push_back(loop.get());
+    }
+    if (!ready.empty()) {
+        VirtualLoop& loop = *ready[random_.below(ready.size())];
+        const Loop::Task task = std::move(loop.tasks_.front());
+        loop.tasks_.pop_front();
+        task();
+        return true;
+    }
+    if (timers_.empty() || timers_.begin()->first.first > end) {
+        now_ = end;
+        return false;
+    }
+    const auto first = timers_.begin();
+    const Loop::Task task = std::move(first->second.task);
+    now_ = first->first.first;
+    due_.erase(first->first.second);
+    timers_.erase(first);
+    task();
+    return true;
+}
+
+}  // namespace muster::sim

@@ -1,0 +1,74 @@
+// sim/virtual_time.h - many loops in one thread: virtual time, and an order of tasks that a seed
+// decides.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/loop.h"
+#include "base/random.h"
+
+namespace muster::sim {
+
+class VirtualTime;
+
+/// One owner's loop. Tasks of one loop run in the order they were posted; between loops the seed
+/// decides. A dead loop (its process has crashed) runs nothing any more.
+class VirtualLoop : public Loop {
+public:
+    explicit VirtualLoop(VirtualTime& time) : time_(time) {}
+    Time now() const override;
+    void post(Task task) override;
+    TimerId after(Duration delay, Task task) override;
+    void cancel(TimerId timer) override;
+
+    /// Forgets all tasks and timers, now and from now on.
+    void kill();
+
+private:
+    friend class VirtualTime;
+    VirtualTime& time_;
+    std::deque<Task> tasks_;
+    bool dead_ = false;
+    Duration skew_{0};  // What this loop's clock shows beyond the true time.
+};
+
+/// The time that all loops share, and the next task to run.
+class VirtualTime {
+public:
+    explicit VirtualTime(Random& random, Time start) : random_(random), now_(start) {}
+
+    /// The loop lives as long as this.
+    VirtualLoop& make_loop();
+
+    Time now() const { return now_; }
+
+    /// Runs one task, or the earliest timer when no task waits. False when there is neither before
+    /// `end`; then the time is `end`.
+    bool step(Time end);
+
+    /// A loop's clock jumps; timers are not moved (they count spans).
+    void skew(VirtualLoop& loop, Duration by) { loop.skew_ = loop.skew_ + by; }
+
+private:
+    friend class VirtualLoop;
+    struct Timer {
+        VirtualLoop* loop;
+        Loop::Task task;
+    };
+
+    Random& random_;
+    Time now_;
+    std::vector<std::unique_ptr<VirtualLoop>> loops_;
+    std::map<std::pair<Time, std::uint64_t>, Timer> timers_;
+    std::map<std::uint64_t, Time> due_;
+    std::uint64_t last_timer_ = 0;
+};
+
+}  // namespace muster::sim
