@@ -40,9 +40,33 @@ void FaultyTransport::send(net::Request request, OnResponse on_response) {
         loop_.post([on_response] { on_response(conflict()); });
     } else if (writes && strikes(faults_.lost_answer)) {
         inner_->send(std::move(request),
-                     [on_response](const net::Response&) { on_response(unreachable()); });
+                     [told = remember(std::move(on_response))](const net::Response&) {
+                         told(unreachable());
+                     });
     } else {
-        inner_->send(std::move(request), std::move(on_response));
+        inner_->send(std::move(request), remember(std::move(on_response)));
+    }
+}
+
+kube::Transport::OnResponse FaultyTransport::remember(OnResponse on_response) {
+    const std::uint64_t id = ++last_;
+    waiting_[id] = std::move(on_response);
+    return [this, id](net::Response response) {
+        const auto found = waiting_.find(id);
+        if (found == waiting_.end()) return;
+        const OnResponse told = std::move(found->second);
+        waiting_.erase(found);
+        told(std::move(response));
+    };
+}
+
+void FaultyTransport::reconnect(std::unique_ptr<kube::Transport> inner) {
+    inner_ = std::move(inner);
+    for (auto& [id, told] : std::exchange(waiting_, {})) {
+        loop_.post([told = std::move(told)] { told(unreachable()); });
+    }
+    for (const auto& [id, watch] : watches_) {
+        loop_.post([this, id = id] { end(id); });
     }
 }
 

@@ -27,6 +27,9 @@ public:
     StreamId open(net::Request request, Stream stream) override;
     void cancel(StreamId stream) override;
 
+    /// The server has crashed and is back behind another transport: what was under way fails.
+    void reconnect(std::unique_ptr<kube::Transport> inner);
+
     std::int64_t faults_made() const { return faults_made_; }
 
 private:
@@ -39,6 +42,7 @@ private:
     bool strikes(int per_mille);
     void take_piece(std::uint64_t id, std::string_view piece);
     void release(std::uint64_t id);
+    OnResponse remember(OnResponse on_response);
     void end(std::uint64_t id);
 
     std::unique_ptr<kube::Transport> inner_;
@@ -46,6 +50,7 @@ private:
     Random& random_;
     const Faults& faults_;
     std::map<std::uint64_t, Watch> watches_;
+    std::map<std::uint64_t, OnResponse> waiting_;
     std::uint64_t last_ = 0;
     std::int64_t faults_made_ = 0;
 };

@@ -1,0 +1,231 @@
+// control/appwrapper/controller_test.cpp - an AppWrapper from canrun to gone.
+#include "control/appwrapper/controller.h"
+
+#include <string>
+#include <variant>
+
+#include <doctest/doctest.h>
+
+#include "api/json.h"
+#include "control/appwrapper/demand.h"
+#include "control/appwrapper/status.h"
+
+namespace muster::control::appwrapper {
+namespace {
+
+using api::Value;
+
+const api::GroupResource maps{"", "configmaps"};
+const api::GroupResource jobs{"batch", "jobs"};
+const api::GroupResource pods{"", "pods"};
+
+Value json(const std::string& text) {
+    auto parsed = api::parse_json(text);
+    REQUIRE(std::holds_alternative<api::Parsed>(parsed));
+    return std::get<api::Parsed>(parsed).value;
+}
+
+Value wrapper(const std::string& scheduling = "{}", const std::string& completion = "") {
+    return json(R"({"apiVersion":"workload.codeflare.dev/v1beta1","kind":"AppWrapper",
+      "metadata":{"name":"aw","namespace":"team","uid":"u-aw"},
+      "spec":{"schedulingSpec":)" +
+                scheduling + R"(,"resources":{"GenericItems":[
+        {"custompodresources":[{"replicas":2,"requests":{"cpu":1},"limits":{"cpu":2,"memory":"1G"}}],
+         "completionstatus":")" +
+                completion + R"(",
+         "generictemplate":{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"work"},
+           "spec":{"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[]}}}}},
+        {"generictemplate":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"},"data":{}}}]}}})");
+}
+
+struct World {
+    kube::Cache cache;
+    Controller made = controller(codeflare);
+    Time now{1'700'000'000'000'000'000};
+    int version = 1;
+    api::Key key{codeflare, "team", "aw"};
+
+    void put(const api::GroupResource& resource, Value value) {
+        value.at("metadata").set("resourceVersion", std::to_string(++version));
+        if (value["metadata"]["uid"].is_null())
+            value.at("metadata").set("uid", "u" + std::to_string(version));
+        cache.put(kube::make_object(resource, std::move(value)));
+    }
+    const Value& object() { return cache.find(key)->value; }
+    const Value& status() { return object()["status"]; }
+    void set_status(Value next) {
+        Value value = object();
+        value.set("status", std::move(next));
+        put(codeflare, value);
+    }
+    Reconciled once() { return made.reconcile(cache, key, now); }
+    void carry_out(const Reconciled& result) {
+        for (const Write& write : result.writes) {
+            if (write.verb == Write::Verb::create || write.verb == Write::Verb::update)
+                put(write.key.resource, write.body);
+            if (write.verb == Write::Verb::remove) cache.remove(write.key);
+            if (write.verb == Write::Verb::merge_patch) {
+                Value value = object();
+                value.at("metadata").set("finalizers", write.body["metadata"]["finalizers"]);
+                put(codeflare, value);
+            }
+        }
+    }
+    void rest() {
+        for (int i = 0; i < 10; ++i) {
+            const Reconciled result = once();
+            if (result.writes.empty()) return;
+            carry_out(result);
+        }
+        FAIL("the controller does not come to rest");
+    }
+    void dispatch(Value object) {
+        put(codeflare, std::move(object));
+        set_status(can_run(this->object(), now));
+        rest();
+    }
+    void put_pod(const std::string& name, const std::string& phase, const std::string& extra = "") {
+        put(pods, json(R"({"metadata":{"name":")" + name +
+                       R"(","namespace":"team","labels":{"appwrapper.mcad.ibm.com":"aw"}},
+            "spec":{"containers":[{"resources":{"requests":{"cpu":"500m"}}}]},"status":{"phase":")" +
+                       phase + "\"" + extra + "}}"));
+    }
+};
+
+TEST_CASE(
+    "the demand is what is declared, a missing request its limit; else what the template shows") {
+    const auto declared = demand_of(wrapper());
+    REQUIRE(declared.size() == 1);
+    CHECK(declared[0].count == 2);
+    const Value& asked = declared[0].pod_template["spec"]["containers"][0]["resources"]["requests"];
+    CHECK(asked["cpu"].integer_or(0) == 1);
+    CHECK(asked["memory"].text() == "1G");
+    const auto inferred =
+        demand_of(json(R"({"spec":{"resources":{"GenericItems":[{"generictemplate":
+        {"kind":"Job","spec":{"parallelism":4,"completions":3,"template":{"spec":{"containers":[]}}}}}]}}})"));
+    REQUIRE(inferred.size() == 1);
+    CHECK(inferred[0].count == 3);
+}
+
+TEST_CASE("nothing is made before it may run") {
+    World world;
+    world.put(codeflare, wrapper());
+    CHECK(world.once().writes.empty());
+    world.set_status(backed_off(world.object(), "AppWrapperNotRunnable.",
+                                "Insufficient resources to dispatch AppWrapper.", world.now));
+    CHECK(world.once().writes.empty());
+    CHECK(world.status()["state"].text() == "Pending");
+    CHECK_FALSE(world.status().has("canrun"));
+}
+
+TEST_CASE("dispatch makes everything, labelled and owned, and says so as document 004 does") {
+    World world;
+    world.dispatch(wrapper());
+    const kube::ObjectPtr job = world.cache.find({jobs, "team", "work"});
+    REQUIRE(job != nullptr);
+    CHECK(job->label("appwrapper.mcad.ibm.com") == "aw");
+    CHECK(job->value.path("spec.template.metadata.labels")["resourceName"].text() == "work");
+    CHECK(world.cache.find({maps, "team", "settings"}) != nullptr);
+    CHECK(world.status()["state"].text() == "Running");
+    CHECK(world.status()["queuejobstate"].text() == "Dispatched");
+    CHECK(world.status()["sender"].text() == "before manageQueueJob - afterEtcdDispatching");
+    CHECK(condition(world.status(), "Dispatched")["reason"].text() == "AppWrapperRunnable");
+    CHECK(world.status()["conditions"].size() == 4);
+}
+
+TEST_CASE("labelled pods are counted and PodsRunning is said once") {
+    World world;
+    world.dispatch(wrapper());
+    world.put_pod("a", "Running");
+    world.put_pod("b", "Pending");
+    world.rest();
+    CHECK(world.status()["running"].integer_or(0) == 1);
+    CHECK(world.status()["pending"].integer_or(0) == 1);
+    CHECK(world.status()["totalcpu"].integer_or(0) == 500);
+    CHECK(condition(world.status(), "Running")["reason"].text() == "PodsRunning");
+}
+
+TEST_CASE("an object in another namespace fails the wrapper, and nothing of it stays") {
+    World world;
+    Value bad = wrapper();
+    bad.at("spec")
+        .at("resources")
+        .at("GenericItems")
+        .mutable_items()[1]
+        .at("generictemplate")
+        .at("metadata")
+        .set("namespace", "other");
+    world.dispatch(bad);
+    CHECK(world.status()["state"].text() == "Failed");
+    CHECK(condition(world.status(), "Failed")["reason"].text() == "ItemCreationFailure.");
+    CHECK(world.cache.find({jobs, "team", "work"}) == nullptr);
+}
+
+TEST_CASE("complete when all that was asked is done and no pod is left, held before") {
+    World world;
+    world.dispatch(wrapper("{}", "Complete, Failed"));
+    world.put_pod("a", "Running");
+    Value job = world.cache.find({jobs, "team", "work"})->value;
+    job.set("status", json(R"({"conditions":[{"type":"Complete","status":"True"}]})"));
+    world.put(jobs, job);
+    world.rest();
+    CHECK(world.status()["state"].text() == "RunningHoldCompletion");
+    world.put_pod("a", "Succeeded");
+    world.rest();
+    CHECK(world.status()["state"].text() == "Completed");
+    CHECK(condition(world.status(), "Completed")["reason"].text() == "PodsCompleted");
+}
+
+TEST_CASE("too few running pods take it back after the waiting time, later and later") {
+    World world;
+    world.dispatch(
+        wrapper(R"({"minAvailable":2,"requeuing":{"timeInSeconds":10,"maxNumRequeuings":2}})"));
+    world.put_pod("a", "Running");
+    world.rest();
+    CHECK(world.status()["state"].text() == "Running");
+    CHECK(world.once().look_again.has_value());
+    world.now = world.now + seconds(10);
+    world.rest();
+    CHECK(world.status()["state"].text() == "Pending");
+    CHECK(condition(world.status(), "PreemptCandidate")["message"].text() ==
+          "Insufficient number of Running and Completed pods, minimum=2, running=1, completed=0.");
+    CHECK(condition(world.status(), "Backoff")["reason"].text() == "PreemptionTriggered");
+    CHECK(world.cache.find({jobs, "team", "work"}) == nullptr);
+    CHECK(world.cache.find({maps, "team", "settings"}) == nullptr);
+    CHECK(world.status()["numberOfRequeueings"].integer_or(0) == 1);
+}
+
+TEST_CASE("the dispatch limit counts from the dispatch") {
+    World world;
+    world.dispatch(wrapper(R"({"dispatchDuration":{"limit":60}})"));
+    world.now = world.now + seconds(59);
+    world.rest();
+    CHECK(world.status()["state"].text() == "Running");
+    world.now = world.now + seconds(1);
+    world.rest();
+    CHECK(world.status()["state"].text() == "Failed");
+    CHECK(condition(world.status(), "PreemptCandidate")["message"].text() ==
+          "Dispatch deadline exceeded. allowed to run for 60 seconds");
+}
+
+TEST_CASE("deletion takes processes first and data when they are gone") {
+    World world;
+    world.dispatch(wrapper());
+    Value ending = world.object();
+    ending.at("metadata").set("deletionTimestamp", to_rfc3339(world.now));
+    world.put(codeflare, ending);
+    const Reconciled first = world.once();
+    REQUIRE(first.writes.size() == 1);
+    CHECK(first.writes[0].key.resource == jobs);
+    CHECK(first.writes[0].propagation == "Foreground");
+    world.carry_out(first);
+    const Reconciled second = world.once();
+    REQUIRE(second.writes.size() == 1);
+    CHECK(second.writes[0].key.resource == maps);
+    world.carry_out(second);
+    world.rest();
+    CHECK(world.object()["metadata"]["finalizers"].empty());
+}
+
+}  // namespace
+}  // namespace muster::control::appwrapper
