@@ -65,7 +65,7 @@ api::Value lost_conditions(const kube::Object& node, Time now) {
     for (const char* type : {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"}) {
         set_condition(
             conditions,
-            {type, "Unknown", "NodeStatusUnknown", "The node's agent stopped posting node status."},
+            {type, "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status."},
             now);
     }
     return conditions;
