@@ -1,0 +1,184 @@
+// apiserver/admit.cpp - the chain of admission: built-in steps by kind, then the hooks.
+#include "apiserver/admit.h"
+
+#include <utility>
+#include <vector>
+
+#include "apiserver/commit.h"
+#include "apiserver/read.h"
+#include "apiserver/status_error.h"
+#include "apiserver/stored.h"
+#include "base/text.h"
+
+namespace muster::apiserver {
+namespace {
+
+using api::Value;
+using Operation = api::AdmissionRequest::Operation;
+
+bool is_core(const api::Kind& kind, std::string_view plural) {
+    return kind.group.empty() && kind.plural == plural;
+}
+
+/// stringData is a way to write data as text; it is never kept.
+void fold_string_data(Value& secret) {
+    const Value texts = secret["stringData"];
+    if (texts.is_null()) return;
+    for (const auto& entry : texts.members()) {
+        secret.at("data").set(entry.key, to_base64(entry.value.text_or("")));
+    }
+    secret.erase("stringData");
+}
+
+/// A PriorityClass that shall be the default must be the only one.
+void check_global_default(Context& context, const Value& priority_class) {
+    if (!priority_class["globalDefault"].boolean_or(false)) return;
+    const api::Kind& kind = *api::find_kind("scheduling.k8s.io", "priorityclasses");
+    const std::string name = priority_class["metadata"]["name"].text();
+    for (const store::Entry& entry : context.store.range(key_prefix(kind), "", 10'000)) {
+        const Value other = read_stored(*entry.value);
+        if (!other["globalDefault"].boolean_or(false)) continue;
+        if (other["metadata"]["name"].text_or("") == name) continue;
+        throw forbidden(kind.resource(), name,
+                        "PriorityClass " + other["metadata"]["name"].text() +
+                            " is already marked as default. Only one default can exist");
+    }
+}
+
+void check_removal(const api::Kind& kind, const Value& old) {
+    const std::string name = old["metadata"]["name"].text();
+    if (is_core(kind, "namespaces") &&
+        (name == "default" || name == "kube-system" || name == "kube-public")) {
+        throw forbidden(kind.resource(), name, "this namespace may not be deleted");
+    }
+    if (kind.plural == "priorityclasses" && kind.group == "scheduling.k8s.io" &&
+        (name == "system-cluster-critical" || name == "system-node-critical")) {
+        throw forbidden(kind.resource(), name,
+                        "this is a system priority class and may not be "
+                        "deleted");
+    }
+}
+
+void admit_built_in(Context& context, const Exchange& exchange, const api::Kind& kind,
+                    Operation operation, std::string_view subresource, Value& object,
+                    const Value& old) {
+    if (operation == Operation::remove) {
+        check_removal(kind, old);
+        return;
+    }
+    if (!subresource.empty()) return;
+    if (is_core(kind, "pods")) admit_pod(context, object, old);
+    if (is_core(kind, "services")) admit_service(context, kind, object, old);
+    if (is_core(kind, "secrets")) fold_string_data(object);
+    if (kind.group == "rbac.authorization.k8s.io") {
+        admit_rbac(context, exchange, kind, object, old);
+    }
+    if (kind.plural == "priorityclasses" && kind.group == "scheduling.k8s.io") {
+        check_global_default(context, object);
+    }
+}
+
+/// Newest objects of a resource, staged writes to visible ones included.
+std::vector<Value> list_newest(Context& context, const api::GroupResource& resource,
+                               std::string_view ns) {
+    std::vector<Value> objects;
+    const api::Kind* kind = api::find_kind(resource.group, resource.plural);
+    if (kind == nullptr) return objects;
+    constexpr std::size_t all = 1u << 30;
+    for (const store::Entry& entry : context.store.range(key_prefix(*kind, ns), "", all)) {
+        const auto [object_ns, name] = place_of(entry.key);
+        Newest newest = newest_of(context, *kind, object_ns, name);
+        if (!newest.object.is_null()) objects.push_back(std::move(newest.object));
+    }
+    return objects;
+}
+
+api::AdmissionRequest request_of(Context& context, const Exchange& exchange, const api::Kind& kind,
+                                 Operation operation, std::string_view subresource) {
+    api::AdmissionRequest request;
+    request.operation = operation;
+    request.kind = &kind;
+    request.version = kind.stored_as.empty() ? kind.storage : "v1";
+    request.subresource = subresource;
+    request.user = exchange.user.name;
+    request.groups = exchange.user.groups;
+    request.now = context.loop.now();
+    request.find = [&context](const api::Key& key) {
+        const api::Kind* wanted = api::find_kind(key.resource.group, key.resource.plural);
+        return wanted == nullptr ? Value() : newest_of(context, *wanted, key.ns, key.name).object;
+    };
+    request.list = [&context](const api::GroupResource& resource, std::string_view ns) {
+        return list_newest(context, resource, ns);
+    };
+    request.allowed = [&context, &exchange](std::string_view verb,
+                                            const api::GroupResource& resource,
+                                            std::string_view ns) {
+        Attributes attributes;
+        attributes.verb = verb;
+        attributes.group = resource.group;
+        attributes.resource = resource.plural;
+        attributes.ns = ns;
+        return context.rbac.allows(exchange.user, attributes);
+    };
+    return request;
+}
+
+}  // namespace
+
+void check_namespace(Context& context, const Exchange& exchange, std::string_view ns,
+                     std::string_view name) {
+    const auto found = context.namespaces.find(ns);
+    if (found == context.namespaces.end()) throw not_found({"", "namespaces"}, ns);
+    if (!found->second) return;
+    const std::string text = std::string(ns);
+    throw forbidden(
+        exchange.kind->resource(), name,
+        "unable to create new content in namespace " + text + " because it is being terminated",
+        {{"NamespaceTerminating", "metadata.namespace",
+          "namespace " + text + " is being terminated"}});
+}
+
+void admit(Context& context, Exchange& exchange, const api::Kind& kind, Operation operation,
+           std::string_view subresource, Value& object, const Value& old) {
+    admit_built_in(context, exchange, kind, operation, subresource, object, old);
+    if (context.hooks.empty()) return;
+    api::AdmissionRequest request = request_of(context, exchange, kind, operation, subresource);
+    request.object = object;
+    request.old = old;
+    for (const api::AdmissionHook& hook : context.hooks) {
+        api::Admission answer = hook(request);
+        for (std::string& warning : answer.warnings) {
+            exchange.warnings.push_back(std::move(warning));
+        }
+        if (answer.denied) {
+            const Value& named = object.is_null() ? old : object;
+            const std::string name = named["metadata"]["name"].text();
+            const auto& denied = *answer.denied;
+            if (denied.reason == Reason::invalid) throw invalid(kind, name, denied.causes);
+            if (denied.reason == Reason::forbidden) {
+                throw forbidden(kind.resource(), name, denied.text, denied.causes);
+            }
+            throw StatusError(denied.reason, denied.text);
+        }
+        if (answer.changed) request.object = std::move(*answer.changed);
+    }
+    object = std::move(request.object);
+}
+
+void reset_status(const api::Kind& kind, Value& object) {
+    if (is_core(kind, "nodes") || !kind.has_status) return;
+    if (is_core(kind, "pods")) {
+        object.set("status", Value::object({{"phase", "Pending"},
+                                            {"qosClass", quality_class(object["spec"])}}));
+    } else if (is_core(kind, "namespaces")) {
+        object.set("status", Value::object({{"phase", "Active"}}));
+    } else if (is_core(kind, "services")) {
+        object.set("status", Value::object({{"loadBalancer", Value::object()}}));
+    } else if (kind.group == "batch" && kind.plural == "jobs") {
+        object.set("status", Value::object());
+    } else {
+        object.erase("status");
+    }
+}
+
+}  // namespace muster::apiserver

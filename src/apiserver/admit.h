@@ -1,0 +1,35 @@
+// apiserver/admit.h - admission: what is added to an object on its way in, and who may stop it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/admission.h"
+#include "apiserver/exchange.h"
+
+namespace muster::apiserver {
+
+/// Before anything else on a create: the namespace must be there and not be going away.
+void check_namespace(Context& context, const Exchange& exchange, std::string_view ns,
+                     std::string_view name);
+
+/// The built-in steps, then the hooks in order. `object` and `old` are in stored form and null as
+/// in AdmissionRequest; `object` is changed in place. Throws StatusError on a denial.
+void admit(Context& context, Exchange& exchange, const api::Kind& kind,
+           api::AdmissionRequest::Operation operation, std::string_view subresource,
+           api::Value& object, const api::Value& old);
+
+// The built-in steps, one file for each family.
+void admit_pod(Context& context, api::Value& pod, const api::Value& old);
+void admit_service(Context& context, const api::Kind& kind, api::Value& service,
+                   const api::Value& old);
+void admit_rbac(Context& context, const Exchange& exchange, const api::Kind& kind,
+                const api::Value& object, const api::Value& old);
+
+/// What a new object's status starts as: nothing, but for the kinds that say otherwise.
+void reset_status(const api::Kind& kind, api::Value& object);
+
+/// Guaranteed, Burstable or BestEffort, by the containers' requests and limits.
+std::string quality_class(const api::Value& pod_spec);
+
+}  // namespace muster::apiserver

@@ -1,0 +1,126 @@
+// apiserver/answer.cpp - the last step of a request: bytes and headers.
+#include "apiserver/answer.h"
+
+#include <utility>
+
+#include "api/json.h"
+#include "api/yaml.h"
+#include "apiserver/stored.h"
+#include "apiserver/table.h"
+#include "base/log.h"
+
+namespace muster::apiserver {
+namespace {
+
+/// A quoted string as RFC 7234 wants it in a Warning header.
+std::string warning_text(const std::string& warning) {
+    std::string text = "299 - \"";
+    for (const char c : warning) {
+        if (c == '"' || c == '\\') text += '\\';
+        text += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    }
+    return text + "\"";
+}
+
+net::Response response_of(const Exchange& exchange, int code, Bytes body, std::string type) {
+    net::Response response;
+    response.status = code;
+    response.headers.add("Content-Type", std::move(type));
+    response.headers.add("Cache-Control", "no-cache, private");
+    for (const std::string& warning : exchange.warnings) {
+        response.headers.add("Warning", warning_text(warning));
+    }
+    response.body = std::move(body);
+    return response;
+}
+
+Bytes encoded(const Form& form, const api::Value& value) {
+    if (form.yaml) return make_bytes(api::to_yaml(value));
+    if (form.pretty) return make_bytes(api::to_pretty_json(value) + "\n");
+    std::string text = api::to_json(value);
+    text += '\n';
+    return make_bytes(std::move(text));
+}
+
+}  // namespace
+
+std::string content_type(const Form& form) {
+    std::string type = form.yaml ? "application/yaml" : "application/json";
+    return type;
+}
+
+void send_json(Exchange& exchange, int code, Bytes json, const std::string& type) {
+    exchange.responder->respond(response_of(exchange, code, std::move(json), type));
+}
+
+void send_value(Exchange& exchange, int code, const api::Value& value) {
+    send_json(exchange, code, encoded(exchange.form, value), content_type(exchange.form));
+}
+
+void send_text(Exchange& exchange, int code, std::string text) {
+    send_json(exchange, code, make_bytes(std::move(text)), "text/plain; charset=utf-8");
+}
+
+void send_error(Exchange& exchange, const StatusError& error) {
+    Form form;
+    form.yaml = exchange.form.yaml;
+    form.pretty = exchange.form.pretty;
+    net::Response response =
+        response_of(exchange, error.code(), encoded(form, status_of(error)), content_type(form));
+    const std::int64_t retry = error.details()["retryAfterSeconds"].integer_or(0);
+    if (retry > 0) response.headers.add("Retry-After", std::to_string(retry));
+    if (error.code() == 401) response.headers.add("WWW-Authenticate", "Bearer");
+    exchange.responder->respond(std::move(response));
+}
+
+api::Value to_metadata(const api::Value& object, const std::string& meta_version) {
+    return api::Value::object({{"kind", "PartialObjectMetadata"},
+                               {"apiVersion", "meta.k8s.io/" + meta_version},
+                               {"metadata", object["metadata"]}});
+}
+
+api::Value shaped(const Exchange& exchange, api::Value object, Time now) {
+    if (exchange.form.shape == Form::Shape::metadata) {
+        return to_metadata(object, exchange.form.meta_version);
+    }
+    if (exchange.form.shape == Form::Shape::table) {
+        api::Value table = empty_table(*exchange.kind, *exchange.version, exchange.form);
+        table.set("metadata",
+                  api::Value::object({{"resourceVersion", object["metadata"]["resourceVersion"]}}));
+        table.at("rows").push(
+            table_row(*exchange.kind, *exchange.version, exchange.form, object, now));
+        return table;
+    }
+    return object;
+}
+
+void send_object(Context& context, Exchange& exchange, int code, const api::Value& stored,
+                 const Bytes& bytes) {
+    const Form& form = exchange.form;
+    const bool as_stored = is_stored_form(*exchange.kind, exchange.version->name);
+    if (bytes != nullptr && as_stored && form.shape == Form::Shape::object && !form.yaml &&
+        !form.pretty) {
+        send_json(exchange, code, bytes, content_type(form));
+        return;
+    }
+    api::Value tree = stored.is_null() && bytes != nullptr ? read_stored(*bytes) : stored;
+    tree = in_version(*exchange.kind, std::move(tree), exchange.version->name);
+    send_value(exchange, code, shaped(exchange, std::move(tree), context.loop.now()));
+}
+
+void guarded(const ExchangePtr& exchange, const std::function<void()>& step) {
+    try {
+        step();
+    } catch (const StatusError& error) {
+        send_error(*exchange, error);
+    } catch (const Error& error) {
+        send_error(*exchange, StatusError(error.reason(), error.what()));
+    } catch (const std::exception& error) {
+        log_error("apiserver",
+                  exchange->request.method + " " + exchange->request.path + ": " + error.what());
+        send_error(*exchange, StatusError(Reason::internal_error,
+                                          std::string("Internal error occurred: ") + error.what()));
+    }
+}
+
+}  // namespace muster::apiserver

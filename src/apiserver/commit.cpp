@@ -1,0 +1,136 @@
+// apiserver/commit.cpp - staging writes, and the indexes that follow them.
+#include "apiserver/commit.h"
+
+#include <utility>
+
+#include "api/json.h"
+#include "apiserver/stored.h"
+#include "base/verify.h"
+
+namespace muster::apiserver {
+namespace {
+
+constexpr Duration event_life = hours(1);
+
+bool starts_with(std::string_view text, std::string_view prefix) {
+    return text.substr(0, prefix.size()) == prefix;
+}
+
+/// A null object is gone.
+void update_indexes(Context& context, const std::string& key, const api::Value& object,
+                    store::Revision revision, Time event_time) {
+    const auto [ns, name] = place_of(key);
+    if (starts_with(key, "/rbac.authorization.k8s.io/")) {
+        const std::string_view after = std::string_view(key).substr(27);
+        context.rbac.put(after.substr(0, after.find('/')), ns, name, object);
+    } else if (starts_with(key, "/core/namespaces/")) {
+        if (object.is_null()) {
+            context.namespaces.erase(std::string(name));
+        } else {
+            context.namespaces[std::string(name)] =
+                !object["metadata"]["deletionTimestamp"].is_null();
+        }
+    } else if (starts_with(key, "/core/services/")) {
+        context.addresses.put(key, object);
+    } else if (starts_with(key, "/core/events/") && !object.is_null()) {
+        context.event_expiries.push_back({event_time + event_life, key, revision});
+    }
+}
+
+void run_waiting(Context& context) {
+    const store::Revision durable = context.store.revision();
+    while (!context.waiting.empty() && context.waiting.begin()->first <= durable) {
+        const auto then = std::move(context.waiting.begin()->second);
+        context.waiting.erase(context.waiting.begin());
+        then();
+    }
+}
+
+}  // namespace
+
+Newest newest_of(Context& context, const api::Kind& kind, std::string_view ns,
+                 std::string_view name) {
+    const store::Entry entry = context.store.newest(key_of(kind, ns, name));
+    Newest newest;
+    if (entry.value == nullptr) return newest;
+    newest.bytes = entry.value;
+    newest.revision = entry.revision;
+    const auto fresh = context.fresh_trees.find(entry.revision);
+    newest.object = fresh == context.fresh_trees.end() ? read_stored(*entry.value) : *fresh->second;
+    return newest;
+}
+
+void commit_put(Context& context, const api::Kind& kind, api::Value object,
+                store::Revision expected, std::function<void(const Committed&)> done) {
+    const store::Revision revision = context.store.next_revision();
+    object.at("metadata").set("resourceVersion", std::to_string(revision));
+    std::string key = key_of(kind, object["metadata"]["namespace"].text_or(""),
+                             object["metadata"]["name"].text_or(""));
+    Committed committed;
+    committed.bytes = make_bytes(api::to_json(object));
+    committed.object = std::make_shared<const api::Value>(std::move(object));
+    committed.revision = revision;
+    context.fresh_trees[revision] = committed.object;
+    update_indexes(context, key, *committed.object, revision, context.loop.now());
+    const store::Staged staged = context.store.stage(
+        std::move(key), committed.bytes, expected,
+        [&context, alive = std::weak_ptr<int>(context.alive), committed, then = std::move(done)] {
+            if (alive.expired()) return;
+            context.fresh_trees.erase(committed.revision);
+            if (then) then(committed);
+            run_waiting(context);
+        });
+    VERIFY(staged == store::Staged::accepted);
+}
+
+void commit_remove(Context& context, const api::Kind& kind, std::string_view ns,
+                   std::string_view name, store::Revision expected,
+                   std::function<void(store::Revision)> done) {
+    const store::Revision revision = context.store.next_revision();
+    std::string key = key_of(kind, ns, name);
+    update_indexes(context, key, {}, revision, context.loop.now());
+    const store::Staged staged = context.store.stage(
+        std::move(key), nullptr, expected,
+        [&context, alive = std::weak_ptr<int>(context.alive), revision, then = std::move(done)] {
+            if (alive.expired()) return;
+            if (then) then(revision);
+            run_waiting(context);
+        });
+    VERIFY(staged == store::Staged::accepted);
+}
+
+void when_durable(Context& context, store::Revision revision, std::function<void()> then) {
+    if (revision <= context.store.revision()) {
+        then();
+        return;
+    }
+    context.waiting.emplace(revision, std::move(then));
+}
+
+void index_object(Context& context, const std::string& key, const api::Value& object,
+                  store::Revision revision) {
+    Time event_time = context.loop.now();
+    for (const char* field : {"lastTimestamp", "eventTime"}) {
+        const auto parsed = parse_rfc3339(object[field].text_or(""));
+        if (parsed && *parsed < event_time) event_time = *parsed;
+    }
+    update_indexes(context, key, object, revision, event_time);
+}
+
+void expire_events(Context& context) {
+    const api::Kind* events = api::find_kind("", "events");
+    const Time now = context.loop.now();
+    while (!context.event_expiries.empty() && context.event_expiries.front().when <= now) {
+        const Context::Expiry expiry = std::move(context.event_expiries.front());
+        context.event_expiries.pop_front();
+        // A later write of the same event has its own entry.
+        if (context.store.newest(expiry.key).revision != expiry.revision) continue;
+        const auto [ns, name] = place_of(expiry.key);
+        commit_remove(context, *events, ns, name, expiry.revision, nullptr);
+    }
+    context.loop.after(minutes(1), [&context, alive = std::weak_ptr<int>(context.alive)] {
+        if (!alive.expired() && !context.stopping) expire_events(context);
+    });
+}
+
+}  // namespace muster::apiserver

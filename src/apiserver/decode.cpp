@@ -1,0 +1,218 @@
+// apiserver/decode.cpp - bodies in, trees out, with every complaint a client may hear about them.
+#include "apiserver/decode.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "api/json.h"
+#include "api/protobuf.h"
+#include "api/schema.h"
+#include "api/yaml.h"
+#include "apiserver/status_error.h"
+
+namespace muster::apiserver {
+namespace {
+
+using api::Value;
+
+constexpr std::size_t shown_body = 200;
+
+Decoded from_parsed(std::variant<api::Parsed, api::ParseError> parsed) {
+    if (const auto* problem = std::get_if<api::ParseError>(&parsed)) {
+        throw bad_request("the object provided is unrecognized: " + problem->text);
+    }
+    auto& good = std::get<api::Parsed>(parsed);
+    return {std::move(good.value), std::move(good.duplicates)};
+}
+
+[[noreturn]] void refuse_media_type() {
+    throw StatusError(Reason::unsupported_media_type,
+                      "the body of the request was in an unknown format - accepted media types "
+                      "include: application/json, application/yaml, "
+                      "application/vnd.kubernetes.protobuf");
+}
+
+void check_object(const Value& value, std::string_view body) {
+    if (value.is_object()) return;
+    throw bad_request("the object provided is unrecognized: it must be a JSON object, not \"" +
+                      std::string(body.substr(0, shown_body)) + "\"");
+}
+
+/// apiVersion and kind must be those of the path. Built-in kinds may leave them out.
+void check_type(const Exchange& exchange, Value& object) {
+    const api::Kind& kind = *exchange.kind;
+    const std::string api_version = api::to_api_version({kind.group, exchange.version->name});
+    const std::string given_version = object["apiVersion"].text();
+    const std::string given_kind = object["kind"].text();
+    if (kind.custom && given_kind.empty()) {
+        throw bad_request("Object 'Kind' is missing in '" +
+                          api::to_json(object).substr(0, shown_body) + "'");
+    }
+    if (kind.custom && given_version.empty()) {
+        throw bad_request("Object 'apiVersion' is missing in '" +
+                          api::to_json(object).substr(0, shown_body) + "'");
+    }
+    if (!given_version.empty() && given_version != api_version) {
+        throw bad_request("the API version in the data (" + given_version +
+                          ") does not match the expected API version (" + api_version + ")");
+    }
+    if (!given_kind.empty() && given_kind != kind.kind) {
+        throw bad_request(given_kind + " in version \"" + exchange.version->name +
+                          "\" cannot be handled as a " + kind.kind + ": the kind in the data (" +
+                          given_kind + ") does not match the expected kind (" + kind.kind + ")");
+    }
+    object.set("apiVersion", api_version);
+    object.set("kind", kind.kind);
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+    std::string all;
+    for (const std::string& text : texts)
+        all += (all.empty() ? "" : ", ") + text;
+    return all;
+}
+
+std::string cannot_handle(const Exchange& exchange) {
+    return exchange.kind->kind + " in version \"" + exchange.version->name +
+           "\" cannot be handled as a " + exchange.kind->kind + ": ";
+}
+
+/// Answers unknown and duplicate fields as the client wants: refuse, warn or drop.
+void check_strictly(Exchange& exchange, const api::Schema& schema, const Value& object,
+                    const std::vector<std::string>& duplicates, const std::string& prefix) {
+    const std::string_view mode = exchange.request.query_value("fieldValidation");
+    if (!mode.empty() && mode != "Strict" && mode != "Warn" && mode != "Ignore") {
+        throw StatusError(Reason::invalid,
+                          "fieldValidation: Unsupported value: \"" + std::string(mode) +
+                              "\": supported values: \"Ignore\", \"Strict\", \"Warn\"");
+    }
+    if (mode == "Ignore") return;
+    std::vector<std::string> complaints;
+    for (const std::string& field : api::unknown_fields(schema, object)) {
+        complaints.push_back("unknown field \"" + field + "\"");
+    }
+    for (const std::string& field : duplicates) {
+        complaints.push_back("duplicate field \"" + field + "\"");
+    }
+    if (complaints.empty()) return;
+    if (mode == "Strict") {
+        throw bad_request(prefix + "strict decoding error: " + joined(complaints));
+    }
+    for (std::string& complaint : complaints)
+        exchange.warnings.push_back(std::move(complaint));
+}
+
+/// Built-in kinds are typed: a wrong type cannot be decoded at all. Custom ones are invalid.
+void check_types(const Exchange& exchange, const api::Schema& schema, const Value& object) {
+    std::vector<api::FieldError> wrong = api::validate(schema, object);
+    if (exchange.kind->custom) {
+        if (!wrong.empty()) {
+            throw invalid(*exchange.kind, object["metadata"]["name"].text_or(""), wrong);
+        }
+        return;
+    }
+    for (const api::FieldError& error : wrong) {
+        if (error.reason != "FieldValueTypeInvalid") continue;
+        throw bad_request(cannot_handle(exchange) + error.field + ": " + error.text);
+    }
+    if (!wrong.empty()) {
+        throw invalid(*exchange.kind, object["metadata"]["name"].text_or(""), wrong);
+    }
+}
+
+}  // namespace
+
+Decoded decode_yaml(std::string_view text) {
+    auto parsed = api::parse_yaml(text);
+    if (const auto* problem = std::get_if<api::ParseError>(&parsed)) {
+        throw bad_request("error decoding YAML: " + problem->text);
+    }
+    auto& documents = std::get<std::vector<api::Parsed>>(parsed);
+    if (documents.size() != 1) {
+        throw bad_request("the body must be one YAML document, not " +
+                          std::to_string(documents.size()));
+    }
+    return {std::move(documents[0].value), std::move(documents[0].duplicates)};
+}
+
+Decoded decode_body(const net::Request& request) {
+    const std::string& body = *request.body;
+    if (body.size() > body_limit) {
+        throw StatusError(Reason::request_entity_too_large,
+                          "Request entity too large: limit is " + std::to_string(body_limit));
+    }
+    const auto type = body_type(request);
+    if (!type) refuse_media_type();
+    Decoded decoded;
+    switch (*type) {
+        case BodyType::json:
+            decoded = from_parsed(api::parse_json(body));
+            break;
+        case BodyType::yaml:
+            decoded = decode_yaml(body);
+            break;
+        case BodyType::protobuf: {
+            auto parsed = api::parse_protobuf(body);
+            if (const auto* problem = std::get_if<api::ParseError>(&parsed)) {
+                throw bad_request("the protobuf body cannot be read: " + problem->text);
+            }
+            decoded.value = std::move(std::get<Value>(parsed));
+            break;
+        }
+        default:
+            refuse_media_type();
+    }
+    check_object(decoded.value, body);
+    return decoded;
+}
+
+Value typed_object(Exchange& exchange, Decoded decoded) {
+    Value& object = decoded.value;
+    check_object(object, "");
+    check_type(exchange, object);
+    const api::Schema& schema = *exchange.version->schema;
+    const std::string prefix = exchange.kind->custom ? std::string() : cannot_handle(exchange);
+    check_strictly(exchange, schema, object, decoded.duplicates, prefix);
+    if (!object["metadata"].is_null() && !object["metadata"].is_object()) {
+        throw bad_request(cannot_handle(exchange) + "metadata must be an object");
+    }
+    api::prune(schema, object);
+    api::apply_defaults(schema, object);
+    check_types(exchange, schema, object);
+    return std::move(object);
+}
+
+Value typed_part(Exchange& exchange, Decoded decoded) {
+    Value& object = decoded.value;
+    check_object(object, *exchange.request.body);
+    check_type(exchange, object);
+    const api::Schema& schema = *exchange.version->schema;
+    check_strictly(exchange, schema, object, decoded.duplicates,
+                   exchange.kind->custom ? std::string() : cannot_handle(exchange));
+    api::prune(schema, object);
+    return std::move(object);
+}
+
+Value typed_body(Exchange& exchange, std::string_view api_version, std::string_view kind) {
+    if (exchange.request.body->empty()) return Value::object();
+    Decoded decoded = decode_body(exchange.request);
+    const std::string given = decoded.value["kind"].text();
+    if (!given.empty() && given != kind) {
+        throw bad_request("the kind in the data (" + given +
+                          ") does not match the expected kind (" + std::string(kind) + ")");
+    }
+    const api::Schema* schema = api::find_schema(api_version, kind);
+    if (schema == nullptr) return std::move(decoded.value);
+    Value unchecked_type = decoded.value;
+    unchecked_type.erase("apiVersion");
+    unchecked_type.erase("kind");
+    check_strictly(exchange, *schema, unchecked_type, decoded.duplicates, "");
+    api::prune(*schema, decoded.value);
+    for (const api::FieldError& error : api::validate(*schema, decoded.value)) {
+        throw bad_request(std::string(kind) + ": " + error.field + ": " + error.text);
+    }
+    return std::move(decoded.value);
+}
+
+}  // namespace muster::apiserver

@@ -1,0 +1,319 @@
+// apiserver/discovery.cpp - documents about what is served, made from the registry of kinds.
+#include "apiserver/discovery.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/json.h"
+#include "apiserver/answer.h"
+#include "apiserver/openapi.h"
+#include "apiserver/status_error.h"
+#include "apiserver/subresources.h"
+#include "base/text.h"
+#include "net/jwt.h"
+#include "net/secret.h"
+
+namespace muster::apiserver {
+namespace {
+
+using api::Value;
+
+/// A group with its versions, the preferred first.
+struct Group {
+    std::string name;
+    std::vector<std::string> versions;
+};
+
+void add_groups(std::vector<Group>& groups, const std::vector<api::Kind>& kinds) {
+    for (const api::Kind& kind : kinds) {
+        auto found = std::find_if(groups.begin(), groups.end(),
+                                  [&](const Group& group) { return group.name == kind.group; });
+        if (found == groups.end()) found = groups.insert(groups.end(), Group{kind.group, {}});
+        for (const api::Version& version : kind.versions) {
+            auto& versions = found->versions;
+            if (std::find(versions.begin(), versions.end(), version.name) == versions.end()) {
+                versions.push_back(version.name);
+            }
+        }
+    }
+}
+
+const std::vector<Group>& all_groups() {
+    static const std::vector<Group> groups = [] {
+        std::vector<Group> made;
+        add_groups(made, api::all_kinds());
+        add_groups(made, api::review_kinds());
+        return made;
+    }();
+    return groups;
+}
+
+Value texts(const std::vector<std::string>& list) {
+    Value value = Value::array();
+    for (const std::string& text : list)
+        value.push(text);
+    return value;
+}
+
+const std::vector<std::string> all_verbs{"create", "delete", "deletecollection", "get",
+                                         "list",   "patch",  "update",           "watch"};
+
+/// A resource of discovery, whether it is kept or only answered.
+struct Row {
+    const api::Kind* kind = nullptr;
+    bool kept = true;
+};
+
+std::vector<Row> rows_of(const std::string& group, const std::string& version) {
+    std::vector<Row> rows;
+    const auto add = [&](const std::vector<api::Kind>& kinds, bool kept) {
+        for (const api::Kind& kind : kinds) {
+            if (kind.group == group && kind.find_version(version) != nullptr) {
+                rows.push_back({&kind, kept});
+            }
+        }
+    };
+    add(api::all_kinds(), true);
+    add(api::review_kinds(), false);
+    return rows;
+}
+
+Value kind_reference(const std::string& group, const std::string& version,
+                     const std::string& kind) {
+    return Value::object({{"group", group}, {"version", version}, {"kind", kind}});
+}
+
+Value aggregated_resource(const Context& context, const Row& row, const std::string& version) {
+    const api::Kind& kind = *row.kind;
+    Value resource =
+        Value::object({{"resource", kind.plural},
+                       {"responseKind", kind_reference(kind.group, version, kind.kind)},
+                       {"scope", kind.namespaced ? "Namespaced" : "Cluster"},
+                       {"singularResource", kind.singular},
+                       {"verbs", row.kept ? texts(all_verbs) : texts({"create"})}});
+    if (!kind.short_names.empty()) resource.set("shortNames", texts(kind.short_names));
+    if (!kind.categories.empty()) resource.set("categories", texts(kind.categories));
+    if (!row.kept) return resource;
+    Value below = Value::array();
+    for (const Subresource& sub : subresources_of(context, kind, version)) {
+        below.push(
+            Value::object({{"subresource", sub.name},
+                           {"responseKind", kind_reference(sub.group, sub.version, sub.kind)},
+                           {"verbs", texts(sub.verbs)}}));
+    }
+    if (!below.empty()) resource.set("subresources", below);
+    return resource;
+}
+
+/// APIGroupDiscoveryList: of the core group for /api, of the others for /apis.
+Value aggregated(const Context& context, bool core, const std::string& form_version) {
+    Value items = Value::array();
+    for (const Group& group : all_groups()) {
+        if (group.name.empty() != core) continue;
+        Value versions = Value::array();
+        for (const std::string& version : group.versions) {
+            Value resources = Value::array();
+            for (const Row& row : rows_of(group.name, version)) {
+                resources.push(aggregated_resource(context, row, version));
+            }
+            versions.push(Value::object(
+                {{"version", version}, {"resources", resources}, {"freshness", "Current"}}));
+        }
+        Value metadata = Value::object();
+        if (!core) metadata.set("name", group.name);
+        items.push(Value::object({{"metadata", metadata}, {"versions", versions}}));
+    }
+    return Value::object({{"kind", "APIGroupDiscoveryList"},
+                          {"apiVersion", "apidiscovery.k8s.io/" + form_version},
+                          {"metadata", Value::object()},
+                          {"items", items}});
+}
+
+Value group_entry(const Group& group) {
+    Value versions = Value::array();
+    for (const std::string& version : group.versions) {
+        versions.push(Value::object(
+            {{"groupVersion", api::to_api_version({group.name, version})}, {"version", version}}));
+    }
+    return Value::object(
+        {{"name", group.name}, {"versions", versions}, {"preferredVersion", versions[0]}});
+}
+
+Value resource_list(const Context& context, const Group& group, const std::string& version) {
+    Value resources = Value::array();
+    for (const Row& row : rows_of(group.name, version)) {
+        const api::Kind& kind = *row.kind;
+        Value resource =
+            Value::object({{"name", kind.plural},
+                           {"singularName", kind.singular},
+                           {"namespaced", kind.namespaced},
+                           {"kind", kind.kind},
+                           {"verbs", row.kept ? texts(all_verbs) : texts({"create"})}});
+        if (!kind.short_names.empty()) resource.set("shortNames", texts(kind.short_names));
+        if (!kind.categories.empty()) resource.set("categories", texts(kind.categories));
+        resources.push(resource);
+        if (!row.kept) continue;
+        for (const Subresource& sub : subresources_of(context, kind, version)) {
+            Value entry = Value::object({{"name", kind.plural + "/" + sub.name},
+                                         {"singularName", ""},
+                                         {"namespaced", kind.namespaced},
+                                         {"kind", sub.kind},
+                                         {"verbs", texts(sub.verbs)}});
+            if (sub.group != kind.group || sub.version != version) {
+                entry.set("group", sub.group);
+                entry.set("version", sub.version);
+            }
+            resources.push(std::move(entry));
+        }
+    }
+    return Value::object({{"kind", "APIResourceList"},
+                          {"apiVersion", "v1"},
+                          {"groupVersion", api::to_api_version({group.name, version})},
+                          {"resources", resources}});
+}
+
+/// The document as JSON with an ETag; 304 when the client has it.
+void send_tagged(Exchange& exchange, const Value& document, const std::string& type) {
+    std::string text = api::to_json(document);
+    const std::string tag = "\"" + net::sha256_hex(text).substr(0, 32) + "\"";
+    net::Response response;
+    response.headers.add("Content-Type", type);
+    response.headers.add("ETag", tag);
+    response.headers.add("Vary", "Accept");
+    response.headers.add("Cache-Control", "public");
+    if (exchange.request.headers.get("If-None-Match") == tag) {
+        response.status = 304;
+        response.body = make_bytes("");
+    } else {
+        response.body = make_bytes(std::move(text));
+    }
+    exchange.responder->respond(std::move(response));
+}
+
+/// "v2" or "v2beta1" when aggregated discovery is asked for before plain JSON.
+std::string aggregated_version(const net::Request& request) {
+    for (const std::string_view media : split(request.headers.get("Accept"), ',')) {
+        if (parameter(media, "as") != "APIGroupDiscoveryList") {
+            if (parameter(media, "as").empty()) return "";
+            continue;
+        }
+        const std::string version(parameter(media, "v"));
+        if (version == "v2" || version == "v2beta1") return version;
+    }
+    return "";
+}
+
+void serve_root(Context& context, Exchange& exchange, bool core) {
+    const std::string version = aggregated_version(exchange.request);
+    if (!version.empty()) {
+        send_tagged(
+            exchange, aggregated(context, core, version),
+            "application/json;g=apidiscovery.k8s.io;v=" + version + ";as=APIGroupDiscoveryList");
+        return;
+    }
+    if (core) {
+        const Value address = Value::object({{"clientCIDR", "0.0.0.0/0"}, {"serverAddress", ""}});
+        send_value(exchange, 200,
+                   Value::object({{"kind", "APIVersions"},
+                                  {"versions", Value::array({"v1"})},
+                                  {"serverAddressByClientCIDRs", Value::array({address})}}));
+        return;
+    }
+    Value groups = Value::array();
+    for (const Group& group : all_groups()) {
+        if (!group.name.empty()) groups.push(group_entry(group));
+    }
+    send_value(exchange, 200,
+               Value::object({{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", groups}}));
+}
+
+void serve_group(Context& context, Exchange& exchange, const std::string& name,
+                 const std::string& version) {
+    const auto& groups = all_groups();
+    const auto group = std::find_if(groups.begin(), groups.end(),
+                                    [&](const Group& each) { return each.name == name; });
+    if (group == groups.end()) throw no_such_resource();
+    if (version.empty()) {
+        Value entry = group_entry(*group);
+        entry.set("kind", "APIGroup");
+        entry.set("apiVersion", "v1");
+        send_value(exchange, 200, entry);
+        return;
+    }
+    const auto& versions = group->versions;
+    if (std::find(versions.begin(), versions.end(), version) == versions.end()) {
+        throw no_such_resource();
+    }
+    send_value(exchange, 200, resource_list(context, *group, version));
+}
+
+Value version_document() {
+    return Value::object({{"major", "1"},
+                          {"minor", "34"},
+                          {"gitVersion", "v1.34.0+muster"},
+                          {"gitCommit", ""},
+                          {"gitTreeState", "clean"},
+                          {"buildDate", "1970-01-01T00:00:00Z"},
+                          {"goVersion", ""},
+                          {"compiler", "c++"},
+                          {"platform", "linux/amd64"}});
+}
+
+/// What others need to verify this server's tokens.
+bool serve_token_keys(Context& context, Exchange& exchange) {
+    const std::string& key = context.options.service_account_key_pem;
+    if (key.empty()) return false;
+    if (exchange.route.path == "/openid/v1/jwks") {
+        send_json(exchange, 200, make_bytes(net::key_set_json(key)), "application/jwk-set+json");
+        return true;
+    }
+    if (exchange.route.path != "/.well-known/openid-configuration") return false;
+    const std::string& issuer = context.options.issuer;
+    send_value(exchange, 200,
+               Value::object({{"issuer", issuer},
+                              {"jwks_uri", issuer + "/openid/v1/jwks"},
+                              {"response_types_supported", Value::array({"id_token"})},
+                              {"subject_types_supported", Value::array({"public"})},
+                              {"id_token_signing_alg_values_supported", Value::array({"ES256"})}}));
+    return true;
+}
+
+}  // namespace
+
+bool serve_discovery(Context& context, const ExchangePtr& exchange) {
+    std::vector<std::string> parts;
+    for (const std::string_view part : split(exchange->route.path, '/')) {
+        if (!part.empty()) parts.emplace_back(part);
+    }
+    if (parts.empty()) return false;
+    const std::string& first = parts[0];
+    if (first == "api" && parts.size() <= 2) {
+        if (parts.size() == 1) {
+            serve_root(context, *exchange, true);
+        } else {
+            serve_group(context, *exchange, "", parts[1]);
+        }
+        return true;
+    }
+    if (first == "apis" && parts.size() <= 3) {
+        if (parts.size() == 1) {
+            serve_root(context, *exchange, false);
+        } else {
+            serve_group(context, *exchange, parts[1], parts.size() == 3 ? parts[2] : "");
+        }
+        return true;
+    }
+    if (first == "version" && parts.size() == 1) {
+        send_value(*exchange, 200, version_document());
+        return true;
+    }
+    if (first == "openapi") {
+        serve_openapi(*exchange);
+        return true;
+    }
+    return serve_token_keys(context, *exchange);
+}
+
+}  // namespace muster::apiserver

@@ -1,0 +1,98 @@
+// apiserver/exchange.h - one request on its way through the server, and what the parts of the
+// server share.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/admission.h"
+#include "api/kind.h"
+#include "apiserver/media.h"
+#include "apiserver/rbac.h"
+#include "apiserver/route.h"
+#include "apiserver/server.h"
+#include "apiserver/service_addresses.h"
+#include "apiserver/status_error.h"
+#include "apiserver/user.h"
+#include "net/http.h"
+#include "store/store.h"
+
+namespace muster::apiserver {
+
+class WatchStream;
+
+/// A request, taken apart, and the way back.
+struct Exchange {
+    net::Request request;
+    std::shared_ptr<net::Responder> responder;
+    Route route;
+    User user;
+    Form form;
+    const api::Kind* kind = nullptr;        // Null when the path names none.
+    const api::Version* version = nullptr;  // Not null when `kind` is not.
+    std::vector<std::string> warnings;      // Go out as Warning headers.
+
+    bool is_dry_run() const { return request.query_value("dryRun") == "All"; }
+};
+using ExchangePtr = std::shared_ptr<Exchange>;
+
+/// One change as watchers encode it: trees are made once, encoded lines are shared.
+struct SharedChange {
+    store::Revision revision = 0;
+    std::shared_ptr<const api::Value> before;  // Null until needed.
+    std::shared_ptr<const api::Value> after;
+    std::map<std::string, Bytes, std::less<>> lines;  // By form and type.
+};
+
+/// The state of the server. One thread.
+struct Context {
+    Context(store::Store& the_store, Loop& the_loop, Options the_options)
+        : store(the_store),
+          loop(the_loop),
+          options(std::move(the_options)),
+          random(options.random),
+          addresses(options.service_cidr) {}
+
+    store::Store& store;
+    Loop& loop;
+    Options options;
+    Random random;
+    Node* node = nullptr;
+    std::vector<api::AdmissionHook> hooks;
+    std::map<std::pair<api::GroupResource, std::string>, Server::Answer> answers;
+
+    // Indexes, told of every staged write (see commit.h).
+    Rbac rbac;
+    ServiceAddresses addresses;
+    std::map<std::string, bool, std::less<>> namespaces;  // Name to "is terminating".
+    struct Expiry {
+        Time when;
+        std::string key;
+        store::Revision revision;
+    };
+    std::deque<Expiry> event_expiries;
+
+    /// Trees of staged writes, so that watchers need not parse them again.
+    std::map<store::Revision, std::shared_ptr<const api::Value>> fresh_trees;
+    SharedChange shared;
+    std::set<std::shared_ptr<WatchStream>> watches;
+    /// Claims of service account tokens seen lately, by the hash of the token.
+    std::map<std::string, api::Value> known_claims;
+    /// Answers that wait until a revision is durable.
+    std::multimap<store::Revision, std::function<void()>> waiting;
+    bool stopping = false;
+    /// Callbacks that may come after the server's end hold it weakly.
+    std::shared_ptr<int> alive = std::make_shared<int>(0);
+};
+
+/// Runs a step of a request; a refusal becomes its answer. One of the three catches of the program.
+void guarded(const ExchangePtr& exchange, const std::function<void()>& step);
+
+}  // namespace muster::apiserver

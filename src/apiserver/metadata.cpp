@@ -1,0 +1,221 @@
+// apiserver/metadata.cpp - the server's own fields.
+#include "apiserver/metadata.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "apiserver/status_error.h"
+#include "base/dns_name.h"
+#include "base/text.h"
+
+namespace muster::apiserver {
+namespace {
+
+using api::Value;
+
+constexpr std::size_t longest_generated_base = 58;
+constexpr std::size_t longest_annotations = 256 << 10;
+
+void complain(std::vector<api::FieldError>& errors, const std::string& field,
+              std::string_view shown, const std::vector<std::string>& faults) {
+    for (const std::string& fault : faults)
+        errors.push_back(invalid_value(field, shown, fault));
+}
+
+/// Roles and bindings may be named like paths ("system:node"); the rest are DNS names.
+std::vector<std::string> name_faults(const api::Kind& kind, std::string_view name) {
+    if (kind.group == "rbac.authorization.k8s.io") return path_segment_faults(name);
+    if (kind.group.empty() && kind.plural == "namespaces") return dns1123_label_faults(name);
+    if (kind.group.empty() && kind.plural == "services") return dns1035_label_faults(name);
+    return dns1123_subdomain_faults(name);
+}
+
+void check_labels(const Value& labels, std::vector<api::FieldError>& errors) {
+    for (const auto& label : labels.members()) {
+        complain(errors, "metadata.labels", label.key, label_key_faults(label.key));
+        const std::string_view value = label.value.text_or("");
+        complain(errors, "metadata.labels", value, label_value_faults(value));
+    }
+}
+
+void check_owners(const Value& owners, std::vector<api::FieldError>& errors) {
+    int controllers = 0;
+    for (std::size_t i = 0; i < owners.size(); ++i) {
+        const std::string at = "metadata.ownerReferences[" + std::to_string(i) + "]";
+        for (const char* field : {"apiVersion", "kind", "name", "uid"}) {
+            if (!owners[i][field].text_or("").empty()) continue;
+            errors.push_back(invalid_value(at + "." + field, "", "must not be empty"));
+        }
+        if (owners[i]["controller"].boolean_or(false)) ++controllers;
+    }
+    if (controllers > 1) {
+        errors.push_back(invalid_value("metadata.ownerReferences", "...",
+                                       "Only one reference can have Controller set to true"));
+    }
+}
+
+void check_new_finalizers(const Value& object, const Value& old,
+                          std::vector<api::FieldError>& errors) {
+    if (old["metadata"]["deletionTimestamp"].is_null()) return;
+    const Value::Array& before = old["metadata"]["finalizers"].items();
+    std::string added;
+    for (const Value& finalizer : object["metadata"]["finalizers"].items()) {
+        if (std::find(before.begin(), before.end(), finalizer) != before.end()) continue;
+        added += (added.empty() ? "\"" : ", \"") + finalizer.text() + "\"";
+    }
+    if (added.empty()) return;
+    errors.push_back(forbidden_value("metadata.finalizers",
+                                     "no new finalizers can be added if the object is being "
+                                     "deleted, found new finalizers []string{" +
+                                         added + "}"));
+}
+
+}  // namespace
+
+void fill_new_metadata(Context& context, const Exchange& exchange, Value& object) {
+    const api::Kind& kind = *exchange.kind;
+    Value& metadata = object.at("metadata");
+    if (kind.namespaced) {
+        const std::string given = metadata["namespace"].text();
+        if (!given.empty() && given != exchange.route.ns) {
+            throw bad_request(
+                "the namespace of the provided object does not match the namespace sent on the "
+                "request");
+        }
+        metadata.set("namespace", exchange.route.ns);
+    } else {
+        metadata.erase("namespace");
+    }
+    std::string name = metadata["name"].text();
+    const std::string base = metadata["generateName"].text();
+    if (name.empty() && !base.empty()) {
+        name = base.substr(0, longest_generated_base) + context.random.suffix(5);
+        metadata.set("name", name);
+    }
+    if (name.empty()) {
+        throw invalid(kind, "",
+                      {required_value("metadata.name", "name or generateName is required")});
+    }
+    for (const char* own : {"selfLink", "resourceVersion", "deletionTimestamp",
+                            "deletionGracePeriodSeconds", "generation"}) {
+        metadata.erase(own);
+    }
+    metadata.set("uid", context.random.uuid());
+    metadata.set("creationTimestamp", to_rfc3339(context.loop.now()));
+    if (has_generation(kind)) metadata.set("generation", 1);
+}
+
+void carry_metadata(const api::Kind& kind, const Value& old, store::Revision revision,
+                    Value& object) {
+    const std::string name = old["metadata"]["name"].text();
+    const Value& before = old["metadata"];
+    Value& metadata = object.at("metadata");
+    const std::string version = metadata["resourceVersion"].text();
+    if (!version.empty() && version != "0" && version != std::to_string(revision)) {
+        throw modified(kind.resource(), name);
+    }
+    const std::string uid = metadata["uid"].text();
+    if (!uid.empty() && uid != before["uid"].text()) {
+        throw conflict(kind.resource(), name,
+                       "Precondition failed: UID in precondition: " + uid +
+                           ", UID in object meta: " + before["uid"].text());
+    }
+    for (const char* own :
+         {"name", "namespace", "uid", "creationTimestamp", "generation", "deletionTimestamp",
+          "deletionGracePeriodSeconds", "generateName", "resourceVersion"}) {
+        if (before[own].is_null()) {
+            metadata.erase(own);
+        } else {
+            metadata.set(own, before[own]);
+        }
+    }
+    metadata.erase("selfLink");
+}
+
+bool has_generation(const api::Kind& kind) {
+    if (kind.custom) return true;
+    if (kind.group == "batch" || kind.group == "apps" || kind.group == "scheduling.k8s.io") {
+        return true;
+    }
+    return kind.group.empty() && kind.plural == "pods";
+}
+
+void count_generation(const api::Kind& kind, const Value& old, Value& object) {
+    if (!has_generation(kind)) return;
+    const auto counts = [&](const std::string& key) {
+        return key != "metadata" && key != "apiVersion" && key != "kind" &&
+               !(key == "status" && kind.has_status);
+    };
+    bool differs = false;
+    for (const auto& member : object.members()) {
+        if (counts(member.key) && !(member.value == old[member.key])) differs = true;
+    }
+    for (const auto& member : old.members()) {
+        if (counts(member.key) && !object.has(member.key)) differs = true;
+    }
+    const std::int64_t before = old["metadata"]["generation"].integer_or(1);
+    object.at("metadata").set("generation", differs ? before + 1 : before);
+}
+
+std::vector<api::FieldError> validate_metadata(const api::Kind& kind, const Value& object,
+                                               const Value& old) {
+    std::vector<api::FieldError> errors;
+    const Value& metadata = object["metadata"];
+    if (old.is_null()) {
+        const std::string_view name = metadata["name"].text_or("");
+        complain(errors, "metadata.name", name, name_faults(kind, name));
+    }
+    if (!(metadata["labels"] == old["metadata"]["labels"])) {
+        check_labels(metadata["labels"], errors);
+    }
+    std::size_t annotations = 0;
+    for (const auto& annotation : metadata["annotations"].members()) {
+        complain(errors, "metadata.annotations", annotation.key,
+                 label_key_faults(to_lower(annotation.key)));
+        annotations += annotation.key.size() + annotation.value.text_or("").size();
+    }
+    if (annotations > longest_annotations) {
+        errors.push_back({"FieldValueTooLong", "metadata.annotations",
+                          "Too long: may not be more than 262144 bytes"});
+    }
+    check_owners(metadata["ownerReferences"], errors);
+    check_new_finalizers(object, old, errors);
+    return errors;
+}
+
+bool same_but_version(const Value& a, const Value& b) {
+    for (const auto& member : a.members()) {
+        if (member.key != "metadata" && !(member.value == b[member.key])) return false;
+    }
+    for (const auto& member : b.members()) {
+        if (member.key != "metadata" && !a.has(member.key)) return false;
+    }
+    const auto skipped = [](const std::string& key) {
+        return key == "resourceVersion" || key == "managedFields";
+    };
+    for (const auto& member : a["metadata"].members()) {
+        if (!skipped(member.key) && !(member.value == b["metadata"][member.key])) return false;
+    }
+    for (const auto& member : b["metadata"].members()) {
+        if (!skipped(member.key) && !a["metadata"].has(member.key)) return false;
+    }
+    const auto& fields_a = a["metadata"]["managedFields"].items();
+    const auto& fields_b = b["metadata"]["managedFields"].items();
+    if (fields_a.size() != fields_b.size()) return false;
+    for (std::size_t i = 0; i < fields_a.size(); ++i) {
+        for (const char* part : {"manager", "operation", "apiVersion", "subresource", "fieldsV1"}) {
+            if (!(fields_a[i][part] == fields_b[i][part])) return false;
+        }
+    }
+    return true;
+}
+
+bool is_released(const api::Kind& kind, const Value& object) {
+    const Value& metadata = object["metadata"];
+    if (metadata["deletionTimestamp"].is_null() || !metadata["finalizers"].empty()) return false;
+    if (metadata["deletionGracePeriodSeconds"].integer_or(0) > 0) return false;
+    const bool ns = kind.plural == "namespaces" && kind.group.empty();
+    return !ns || object["spec"]["finalizers"].empty();
+}
+
+}  // namespace muster::apiserver

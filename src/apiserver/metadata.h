@@ -1,0 +1,38 @@
+// apiserver/metadata.h - the fields of metadata that the server keeps: names, uids, times,
+// generations, finalizers.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/schema.h"
+#include "api/value.h"
+#include "apiserver/exchange.h"
+
+namespace muster::apiserver {
+
+/// Name, namespace, uid, creationTimestamp, generation of a new object. Throws StatusError when
+/// name or namespace are missing, wrong or do not go with the path.
+void fill_new_metadata(Context& context, const Exchange& exchange, api::Value& object);
+
+/// What an update may not change is taken from `old`; what it must not, is refused. Objects in
+/// stored form.
+void carry_metadata(const api::Kind& kind, const api::Value& old, store::Revision revision,
+                    api::Value& object);
+
+/// One more when anything but metadata and status differs, for kinds that count.
+void count_generation(const api::Kind& kind, const api::Value& old, api::Value& object);
+bool has_generation(const api::Kind& kind);
+
+/// Labels, annotations, owner references, finalizers: what the API server demands of them.
+std::vector<api::FieldError> validate_metadata(const api::Kind& kind, const api::Value& object,
+                                               const api::Value& old);
+
+/// Nothing differs but the version (and the times in managedFields).
+bool same_but_version(const api::Value& a, const api::Value& b);
+
+/// True when the object is going away and nothing holds it any more.
+bool is_released(const api::Kind& kind, const api::Value& object);
+
+}  // namespace muster::apiserver

@@ -1,0 +1,144 @@
+// apiserver/patch_verb.cpp - PATCH by content type.
+#include "apiserver/patch_verb.h"
+
+#include <map>
+#include <utility>
+#include <variant>
+
+#include "api/json.h"
+#include "api/patch.h"
+#include "apiserver/decode.h"
+#include "apiserver/status_error.h"
+#include "apiserver/write.h"
+
+namespace muster::apiserver {
+namespace {
+
+using api::Value;
+
+constexpr std::size_t most_operations = 10'000;
+
+[[noreturn]] void refuse_patch_type(bool custom) {
+    throw StatusError(
+        Reason::unsupported_media_type,
+        std::string("the body of the request was in an unknown format - accepted media types "
+                    "include: application/json-patch+json, application/merge-patch+json, ") +
+            (custom ? "application/apply-patch+yaml"
+                    : "application/strategic-merge-patch+json, application/apply-patch+yaml"));
+}
+
+Value unwrap(api::Patched result) {
+    if (const auto* problem = std::get_if<api::PatchError>(&result)) {
+        throw StatusError(problem->invalid ? Reason::invalid : Reason::bad_request, problem->text);
+    }
+    return std::move(std::get<Value>(result));
+}
+
+/// As the reference words it: one conflict in a line, several by manager in a list.
+[[noreturn]] void refuse_apply(const std::vector<api::ApplyConflict>& conflicts) {
+    Value causes = Value::array();
+    std::map<std::string, std::vector<std::string>> by_manager;
+    for (const api::ApplyConflict& conflict : conflicts) {
+        const std::string who = "\"" + conflict.manager + "\" using " + conflict.api_version;
+        by_manager[who].push_back(conflict.field);
+        causes.push(Value::object({{"reason", "FieldManagerConflict"},
+                                   {"message", "conflict with " + who},
+                                   {"field", conflict.field}}));
+    }
+    std::string text = "Apply failed with " + std::to_string(conflicts.size()) +
+                       (conflicts.size() == 1 ? " conflict: " : " conflicts: ");
+    bool first = true;
+    for (const auto& [who, fields] : by_manager) {
+        if (!std::exchange(first, false)) text += "\n";
+        text += fields.size() == 1 ? "conflict with " : "conflicts with ";
+        text += who + ":";
+        for (const std::string& field : fields) {
+            text += fields.size() == 1 ? " " + field : "\n- " + field;
+        }
+    }
+    throw StatusError(Reason::conflict, text, Value::object({{"causes", causes}}));
+}
+
+Value applied(Context& context, Exchange& exchange, const PatchBody& patch, const Value& before) {
+    api::ApplyRequest request;
+    request.manager = field_manager(exchange.request);
+    request.api_version = api::to_api_version({exchange.kind->group, exchange.version->name});
+    request.subresource = exchange.route.subresource;
+    request.time = to_rfc3339(context.loop.now());
+    request.force = query_flag(exchange.request, "force");
+    auto result = api::server_side_apply(*exchange.version->schema, before, patch.value, request);
+    if (const auto* conflicts = std::get_if<std::vector<api::ApplyConflict>>(&result)) {
+        refuse_apply(*conflicts);
+    }
+    if (const auto* problem = std::get_if<api::PatchError>(&result)) {
+        throw StatusError(problem->invalid ? Reason::invalid : Reason::bad_request, problem->text);
+    }
+    return std::move(std::get<Value>(result));
+}
+
+}  // namespace
+
+PatchBody read_patch(Exchange& exchange) {
+    const net::Request& request = exchange.request;
+    if (request.body->size() > body_limit) {
+        throw StatusError(Reason::request_entity_too_large,
+                          "Request entity too large: limit is " + std::to_string(body_limit));
+    }
+    const auto type = body_type(request);
+    const bool custom = exchange.kind->custom;
+    if (!type || *type == BodyType::json || *type == BodyType::yaml ||
+        *type == BodyType::protobuf || (custom && *type == BodyType::strategic_patch)) {
+        refuse_patch_type(custom);
+    }
+    PatchBody patch;
+    patch.type = *type;
+    if (*type == BodyType::apply_patch) {
+        if (request.query_value("fieldManager").empty()) {
+            throw StatusError(Reason::invalid,
+                              "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required "
+                              "value: is required for apply patch");
+        }
+        Decoded decoded = decode_yaml(*request.body);
+        if (!decoded.value["metadata"]["managedFields"].empty()) {
+            throw bad_request("metadata.managedFields must be nil");
+        }
+        patch.value = typed_part(exchange, std::move(decoded));
+        Value& metadata = patch.value.at("metadata");
+        if (metadata["name"].text_or("").empty()) metadata.set("name", exchange.route.name);
+        return patch;
+    }
+    auto parsed = api::parse_json(*request.body);
+    if (const auto* problem = std::get_if<api::ParseError>(&parsed)) {
+        throw bad_request("error decoding patch: " + problem->text);
+    }
+    patch.value = std::move(std::get<api::Parsed>(parsed).value);
+    patch.duplicates = std::move(std::get<api::Parsed>(parsed).duplicates);
+    const bool list = *type == BodyType::json_patch;
+    if (list ? !patch.value.is_array() : !patch.value.is_object()) {
+        throw bad_request(std::string("error decoding patch: it must be a JSON ") +
+                          (list ? "array of operations" : "object"));
+    }
+    if (list && patch.value.size() > most_operations) {
+        throw StatusError(Reason::request_entity_too_large,
+                          "The allowed maximum operations in a JSON patch is " +
+                              std::to_string(most_operations) + ", got " +
+                              std::to_string(patch.value.size()));
+    }
+    return patch;
+}
+
+Value patched(Context& context, Exchange& exchange, const PatchBody& patch, Value before) {
+    switch (patch.type) {
+        case BodyType::merge_patch:
+            return unwrap(api::merge_patch(std::move(before), patch.value));
+        case BodyType::json_patch:
+            return unwrap(api::json_patch(std::move(before), patch.value));
+        case BodyType::strategic_patch:
+            return unwrap(api::strategic_merge_patch(*exchange.version->schema, std::move(before),
+                                                     patch.value));
+        default:
+            return applied(context, exchange, patch, before);
+    }
+}
+
+}  // namespace muster::apiserver

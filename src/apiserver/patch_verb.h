@@ -1,0 +1,27 @@
+// apiserver/patch_verb.h - the bodies of PATCH: which of the four kinds, and what it makes of an
+// object.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/value.h"
+#include "apiserver/exchange.h"
+
+namespace muster::apiserver {
+
+/// A patch as it came.
+struct PatchBody {
+    BodyType type = BodyType::merge_patch;
+    api::Value value;
+    std::vector<std::string> duplicates;
+};
+
+/// Throws StatusError: 400, 413, 415, 422.
+PatchBody read_patch(Exchange& exchange);
+
+/// The patched object. `before` is in the version of the exchange; null only for an apply that
+/// creates. Throws StatusError: 400, 409 (apply conflicts), 422.
+api::Value patched(Context& context, Exchange& exchange, const PatchBody& patch, api::Value before);
+
+}  // namespace muster::apiserver

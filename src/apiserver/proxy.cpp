@@ -1,0 +1,139 @@
+// apiserver/proxy.cpp - services/NAME/proxy and pods/NAME/proxy: finds the pod's address and port
+// and hands the request to the node.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apiserver/commit.h"
+#include "apiserver/selector.h"
+#include "apiserver/status_error.h"
+#include "apiserver/stored.h"
+#include "apiserver/subresources.h"
+#include "base/text.h"
+
+namespace muster::apiserver {
+namespace {
+
+using api::Value;
+
+/// "[scheme:]name[:port]".
+struct Target {
+    std::string name;
+    std::string port;  // A number, a name, or empty: the first.
+};
+
+Target target_of(const std::string& text) {
+    std::vector<std::string_view> parts = split(text, ':');
+    if (parts.size() == 3) {
+        if (parts[0] != "http" && !parts[0].empty()) {
+            throw bad_request("the proxy speaks http to pods, not \"" + std::string(parts[0]) +
+                              "\"");
+        }
+        parts.erase(parts.begin());
+    }
+    if (parts.size() > 2) throw bad_request("invalid proxy target \"" + text + "\"");
+    return {std::string(parts[0]), parts.size() == 2 ? std::string(parts[1]) : std::string()};
+}
+
+struct Endpoint {
+    std::string address;
+    int port = 0;
+};
+
+int named_port(const Value& pod, std::string_view name) {
+    for (const Value& container : pod["spec"]["containers"].items()) {
+        for (const Value& port : container["ports"].items()) {
+            if (port["name"].text_or("") == name) {
+                return static_cast<int>(port["containerPort"].integer_or(0));
+            }
+        }
+    }
+    return 0;
+}
+
+Endpoint pod_endpoint(const Value& pod, const std::string& wanted) {
+    Endpoint endpoint;
+    endpoint.address = pod["status"]["podIP"].text();
+    if (const auto number = parse_integer(wanted)) {
+        endpoint.port = static_cast<int>(*number);
+    } else if (!wanted.empty()) {
+        endpoint.port = named_port(pod, wanted);
+    } else {
+        endpoint.port = static_cast<int>(
+            pod["spec"]["containers"][0]["ports"][0]["containerPort"].integer_or(80));
+    }
+    const std::string name = pod["metadata"]["name"].text();
+    if (endpoint.address.empty()) throw unavailable("pod " + name + " has no address yet");
+    if (endpoint.port <= 0 || endpoint.port > 65535) {
+        throw bad_request("pod " + name + " has no port \"" + wanted + "\"");
+    }
+    return endpoint;
+}
+
+const Value& service_port(const Value& service, const std::string& wanted) {
+    const Value& ports = service["spec"]["ports"];
+    if (wanted.empty() && ports.size() == 1) return ports[0];
+    for (const Value& port : ports.items()) {
+        if (port["name"].text_or("") == wanted) return port;
+        if (std::to_string(port["port"].integer_or(0)) == wanted) return port;
+    }
+    throw unavailable("no endpoints available for service \"" + service["metadata"]["name"].text() +
+                      (wanted.empty() ? "\": it has several ports, name one as NAME:PORT"
+                                      : "\": it has no port \"" + wanted + "\""));
+}
+
+/// An endpoint of the service's slices that is ready.
+std::optional<Endpoint> sliced_endpoint(Context& context, const std::string& ns,
+                                        const std::string& service, const Value& port) {
+    const api::Kind* kind = api::find_kind("discovery.k8s.io", "endpointslices");
+    if (kind == nullptr) return std::nullopt;
+    for (const store::Entry& entry : context.store.range(key_prefix(*kind, ns), "", 100'000)) {
+        if (entry.value->find(service) == std::string::npos) continue;
+        const Value slice = read_stored(*entry.value);
+        if (slice["metadata"]["labels"]["kubernetes.io/service-name"].text_or("") != service) {
+            continue;
+        }
+        for (const Value& slice_port : slice["ports"].items()) {
+            if (slice_port["name"].text_or("") != port["name"].text_or("")) continue;
+            for (const Value& endpoint : slice["endpoints"].items()) {
+                if (!endpoint["conditions"]["ready"].boolean_or(true)) continue;
+                return Endpoint{endpoint["addresses"][0].text(),
+                                static_cast<int>(slice_port["port"].integer_or(0))};
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+Endpoint service_endpoint(Context& context, const std::string& ns, const Value& service,
+                          const std::string& wanted) {
+    const Value& port = service_port(service, wanted);
+    const std::string name = service["metadata"]["name"].text();
+    if (auto found = sliced_endpoint(context, ns, name, port)) return *std::move(found);
+    throw unavailable("no endpoints available for service \"" + name + "\"");
+}
+
+}  // namespace
+
+void serve_proxy(Context& context, const ExchangePtr& exchange) {
+    const Route& route = exchange->route;
+    const Target target = target_of(route.name);
+    const store::Entry* entry = context.store.find(key_of(*exchange->kind, route.ns, target.name));
+    if (entry == nullptr) throw not_found(exchange->kind->resource(), target.name);
+    const Value object = read_stored(*entry->value);
+    const bool pod = exchange->kind->plural == "pods";
+    const Endpoint endpoint = pod ? pod_endpoint(object, target.port)
+                                  : service_endpoint(context, route.ns, object, target.port);
+    if (context.node == nullptr) throw unavailable("no node agent is connected to this server");
+    net::Request request = exchange->request;
+    request.path = route.rest.empty() ? "/" : route.rest;
+    // The caller's credentials are for this server, not for what runs in a pod.
+    std::erase_if(request.headers.fields, [](const auto& field) {
+        return equal_ignoring_case(field.first, "Authorization") ||
+               equal_ignoring_case(field.first, "Host");
+    });
+    request.headers.set("Host", endpoint.address + ":" + std::to_string(endpoint.port));
+    context.node->proxy(std::move(request), endpoint.address, endpoint.port, exchange->responder);
+}
+
+}  // namespace muster::apiserver

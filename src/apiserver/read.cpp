@@ -1,0 +1,293 @@
+// apiserver/read.cpp - get and list: stored bytes, selected, in pages, in the form asked for.
+#include "apiserver/read.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "api/json.h"
+#include "apiserver/answer.h"
+#include "apiserver/snapshot.h"
+#include "apiserver/status_error.h"
+#include "apiserver/stored.h"
+#include "apiserver/table.h"
+#include "base/text.h"
+
+namespace muster::apiserver {
+namespace {
+
+using api::Value;
+
+constexpr std::size_t chunk = 500;
+constexpr int fresh_tries = 30;  // Of 100 ms each.
+
+/// A number that is not negative.
+std::optional<std::int64_t> to_number(std::string_view text) {
+    const auto number = parse_integer(text);
+    return number && *number >= 0 ? number : std::nullopt;
+}
+
+/// Where a paged list goes on: opaque to clients, checked when it comes back.
+struct Continue {
+    store::Revision revision = 0;
+    std::size_t returned = 0;
+    std::string after;  // Relative to the prefix.
+
+    std::string encode() const {
+        const std::string plain =
+            "1:" + std::to_string(revision) + ":" + std::to_string(returned) + ":" + after;
+        return to_base64url(plain);
+    }
+};
+
+Continue decode_continue(std::string_view token) {
+    const auto refuse = [] { return bad_request("continue key is not valid"); };
+    const auto plain = from_base64url(token);
+    if (!plain) throw refuse();
+    std::string_view rest = *plain;
+    const auto field = [&] {
+        const auto halves = split_first(rest, ':');
+        if (!halves) throw refuse();
+        rest = halves->after;
+        return halves->before;
+    };
+    if (field() != "1") throw refuse();
+    const auto revision = to_number(field());
+    const auto returned = to_number(field());
+    if (!revision || !returned) throw refuse();
+    return {*revision, static_cast<std::size_t>(*returned), std::string(rest)};
+}
+
+/// What a list found.
+struct Page {
+    std::vector<store::Entry> entries;
+    std::vector<Value> trees;  // As many as entries, or none when nobody needed them.
+    store::Revision revision = 0;
+    std::string next;
+    std::optional<std::int64_t> remaining;
+};
+
+Page read_page(Context& context, const Selection& selection, const Continue& from,
+               std::size_t limit) {
+    Page page;
+    page.revision = from.revision;
+    std::string after = from.after.empty() ? std::string() : selection.prefix + from.after;
+    const std::size_t wanted = limit == 0 ? std::numeric_limits<std::size_t>::max() / 4 : limit;
+    while (true) {
+        const std::size_t step =
+            selection.needs_object() && limit != 0 ? std::max(chunk, limit) : wanted;
+        auto part = snapshot_at(context.store, selection.prefix, from.revision, after, step);
+        if (!part) {
+            throw expired(
+                "The provided continue parameter is too old to display a consistent list result. "
+                "You can start a new list without the continue parameter.");
+        }
+        for (store::Entry& entry : part->entries) {
+            after = entry.key;
+            const Value tree = selection.needs_object() ? read_stored(*entry.value) : Value();
+            if (!selection.matches(entry.key, tree)) continue;
+            page.entries.push_back(std::move(entry));
+            if (selection.needs_object()) page.trees.push_back(tree);
+            if (page.entries.size() == wanted) break;
+        }
+        const bool exhausted = part->entries.size() < step;
+        const bool full = page.entries.size() == wanted;
+        if (!exhausted && !full) continue;
+        const std::size_t returned = from.returned + page.entries.size();
+        const bool more = full && (selection.needs_object() || !selection.fields.empty()
+                                       ? !exhausted || after != part->entries.back().key
+                                       : returned < part->total);
+        if (!more) return page;
+        page.next =
+            Continue{from.revision, returned, after.substr(selection.prefix.size())}.encode();
+        if (!selection.needs_object() && selection.fields.empty()) {
+            page.remaining = static_cast<std::int64_t>(part->total - returned);
+        }
+        return page;
+    }
+}
+
+std::string list_meta(const Page& page) {
+    Value meta = Value::object({{"resourceVersion", std::to_string(page.revision)}});
+    if (!page.next.empty()) meta.set("continue", page.next);
+    if (page.remaining) meta.set("remainingItemCount", *page.remaining);
+    return api::to_json(meta);
+}
+
+/// The items of a page in the version of the exchange, as text where no tree is needed.
+std::string list_text(const Exchange& exchange, Page& page) {
+    const Form& form = exchange.form;
+    const bool metadata = form.shape == Form::Shape::metadata;
+    const bool as_stored = is_stored_form(*exchange.kind, exchange.version->name) && !metadata;
+    std::string text =
+        metadata ? "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/" +
+                       form.meta_version + "\""
+                 : "{\"kind\":\"" + exchange.kind->kind + "List\",\"apiVersion\":\"" +
+                       api::to_api_version({exchange.kind->group, exchange.version->name}) + "\"";
+    text += ",\"metadata\":" + list_meta(page) + ",\"items\":[";
+    for (std::size_t i = 0; i < page.entries.size(); ++i) {
+        if (i > 0) text += ',';
+        if (as_stored) {
+            text += *page.entries[i].value;
+            continue;
+        }
+        Value tree =
+            page.trees.empty() ? read_stored(*page.entries[i].value) : std::move(page.trees[i]);
+        tree = in_version(*exchange.kind, std::move(tree), exchange.version->name);
+        api::append_json(text, metadata ? to_metadata(tree, form.meta_version) : tree);
+    }
+    return text + "]}\n";
+}
+
+Value list_table(const Exchange& exchange, Page& page, Time now) {
+    Value table = empty_table(*exchange.kind, *exchange.version, exchange.form);
+    Value meta = Value::object({{"resourceVersion", std::to_string(page.revision)}});
+    if (!page.next.empty()) meta.set("continue", page.next);
+    if (page.remaining) meta.set("remainingItemCount", *page.remaining);
+    table.set("metadata", std::move(meta));
+    Value& rows = table.at("rows");
+    for (std::size_t i = 0; i < page.entries.size(); ++i) {
+        Value tree =
+            page.trees.empty() ? read_stored(*page.entries[i].value) : std::move(page.trees[i]);
+        tree = in_version(*exchange.kind, std::move(tree), exchange.version->name);
+        rows.push(table_row(*exchange.kind, *exchange.version, exchange.form, tree, now));
+    }
+    return table;
+}
+
+void answer_list(Context& context, const ExchangePtr& exchange) {
+    const Selection selection = Selection::of(*exchange);
+    const net::Request& request = exchange->request;
+    Continue from;
+    const std::string_view token = request.query_value("continue");
+    const auto version = requested_version(request);
+    const std::string_view match = request.query_value("resourceVersionMatch");
+    from.revision = context.store.revision();
+    if (!token.empty()) {
+        from = decode_continue(token);
+    } else if (match == "Exact" && version && *version != 0) {
+        from.revision = *version;
+    }
+    std::size_t limit = 0;
+    if (const std::string_view text = request.query_value("limit"); !text.empty()) {
+        const auto number = to_number(text);
+        if (!number) throw bad_request("limit: Invalid value: \"" + std::string(text) + "\"");
+        limit = selection.fields.name() ? 0 : static_cast<std::size_t>(*number);
+    }
+    Page page = read_page(context, selection, from, limit);
+    if (exchange->form.shape == Form::Shape::table) {
+        send_value(*exchange, 200, list_table(*exchange, page, context.loop.now()));
+        return;
+    }
+    std::string text = list_text(*exchange, page);
+    if (exchange->form.yaml || exchange->form.pretty) {
+        send_value(*exchange, 200, read_stored(text));
+        return;
+    }
+    send_json(*exchange, 200, make_bytes(std::move(text)));
+}
+
+}  // namespace
+
+std::optional<std::int64_t> requested_version(const net::Request& request) {
+    const std::string_view text = request.query_value("resourceVersion");
+    if (text.empty()) return std::nullopt;
+    const auto number = to_number(text);
+    if (!number) {
+        throw bad_request("resourceVersion: Invalid value: \"" + std::string(text) +
+                          "\": strconv.ParseUint: parsing \"" + std::string(text) +
+                          "\": invalid syntax");
+    }
+    return number;
+}
+
+Selection Selection::of(const Exchange& exchange) {
+    Selection selection;
+    const net::Request& request = exchange.request;
+    selection.labels = LabelSelector::parse(request.query_value("labelSelector"));
+    std::string fields(request.query_value("fieldSelector"));
+    if (!exchange.route.name.empty()) {
+        if (!fields.empty()) fields += ',';
+        fields += "metadata.name=" + exchange.route.name;
+    }
+    selection.fields = FieldSelector::parse(*exchange.kind, fields);
+    std::string ns = exchange.route.ns;
+    if (ns.empty() && exchange.kind->namespaced) ns = selection.fields.ns().value_or("");
+    selection.prefix = key_prefix(*exchange.kind, ns);
+    // One named object: its key is prefix enough (longer names are sorted out by `matches`).
+    const auto name = selection.fields.name();
+    if (name && (!ns.empty() || !exchange.kind->namespaced)) {
+        selection.prefix = key_of(*exchange.kind, ns, *name);
+    }
+    return selection;
+}
+
+bool Selection::matches(std::string_view key, const Value& object) const {
+    if (!fields.empty()) {
+        const auto [ns, name] = place_of(key);
+        if (!fields.matches_place(ns, name)) return false;
+        if (fields.needs_object() && !fields.matches(object)) return false;
+    }
+    return labels.empty() || labels.matches(object["metadata"]["labels"]);
+}
+
+std::vector<store::Entry> selected_entries(Context& context, const Selection& selection) {
+    std::vector<store::Entry> found =
+        context.store.range(selection.prefix, "", std::numeric_limits<std::size_t>::max() / 4);
+    std::erase_if(found, [&](const store::Entry& entry) {
+        const Value tree = selection.needs_object() ? read_stored(*entry.value) : Value();
+        return !selection.matches(entry.key, tree);
+    });
+    return found;
+}
+
+void when_fresh(Context& context, const ExchangePtr& exchange, std::int64_t version,
+                std::function<void()> then) {
+    struct Wait {
+        static void step(Context& context, const ExchangePtr& exchange, std::int64_t version,
+                         const std::function<void()>& then, int tries) {
+            if (context.store.revision() >= version) {
+                guarded(exchange, then);
+                return;
+            }
+            if (tries == 0) {
+                const std::string text = "Too large resource version: " + std::to_string(version) +
+                                         ", current: " + std::to_string(context.store.revision());
+                Value cause = Value::object({{"reason", "ResourceVersionTooLarge"},
+                                             {"message", "Too large resource version"}});
+                send_error(*exchange, StatusError(Reason::timeout, "Timeout: " + text,
+                                                  Value::object({{"causes", Value::array({cause})},
+                                                                 {"retryAfterSeconds", 1}})));
+                return;
+            }
+            context.loop.after(milliseconds(100),
+                               [&context, alive = std::weak_ptr<int>(context.alive), exchange,
+                                version, then, tries] {
+                                   if (alive.expired()) return;
+                                   step(context, exchange, version, then, tries - 1);
+                               });
+        }
+    };
+    Wait::step(context, exchange, version, then, fresh_tries);
+}
+
+void serve_get(Context& context, const ExchangePtr& exchange) {
+    when_fresh(context, exchange, requested_version(exchange->request).value_or(0),
+               [&context, exchange] {
+                   const Route& route = exchange->route;
+                   const store::Entry* entry =
+                       context.store.find(key_of(*exchange->kind, route.ns, route.name));
+                   if (entry == nullptr) throw not_found(exchange->kind->resource(), route.name);
+                   send_object(context, *exchange, 200, {}, entry->value);
+               });
+}
+
+void serve_list(Context& context, const ExchangePtr& exchange) {
+    const bool continued = !exchange->request.query_value("continue").empty();
+    const std::int64_t version = continued ? 0 : requested_version(exchange->request).value_or(0);
+    when_fresh(context, exchange, version,
+               [&context, exchange] { answer_list(context, exchange); });
+}
+
+}  // namespace muster::apiserver

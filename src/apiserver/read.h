@@ -1,0 +1,41 @@
+// apiserver/read.h - get and list.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apiserver/exchange.h"
+#include "apiserver/selector.h"
+
+namespace muster::apiserver {
+
+void serve_get(Context& context, const ExchangePtr& exchange);
+void serve_list(Context& context, const ExchangePtr& exchange);
+
+/// The selectors of a list, watch or deletecollection, and the prefix of keys they look at.
+struct Selection {
+    LabelSelector labels;
+    FieldSelector fields;
+    std::string prefix;
+
+    static Selection of(const Exchange& exchange);
+    bool needs_object() const { return !labels.empty() || fields.needs_object(); }
+    bool matches(std::string_view key, const api::Value& object) const;
+};
+
+/// Present objects that a selection selects, with their visible revision.
+std::vector<store::Entry> selected_entries(Context& context, const Selection& selection);
+
+/// A resourceVersion parameter. Absent when empty. Throws StatusError (400) when not a number.
+std::optional<std::int64_t> requested_version(const net::Request& request);
+
+/// Runs `then` once the visible revision is at least `version`; answers 504 when it is not within
+/// three seconds.
+void when_fresh(Context& context, const ExchangePtr& exchange, std::int64_t version,
+                std::function<void()> then);
+
+}  // namespace muster::apiserver

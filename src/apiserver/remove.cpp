@@ -1,0 +1,262 @@
+// apiserver/remove.cpp - the ways an object goes.
+#include "apiserver/remove.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "apiserver/admit.h"
+#include "apiserver/answer.h"
+#include "apiserver/decode.h"
+#include "apiserver/metadata.h"
+#include "apiserver/read.h"
+#include "apiserver/status_error.h"
+#include "apiserver/stored.h"
+#include "base/text.h"
+
+namespace muster::apiserver {
+namespace {
+
+using api::Value;
+
+bool is_core(const api::Kind& kind, std::string_view plural) {
+    return kind.group.empty() && kind.plural == plural;
+}
+
+/// DeleteOptions of the body; the query says what the body does not.
+Value options_of(Exchange& exchange) {
+    Value options = typed_body(exchange, "v1", "DeleteOptions");
+    const net::Request& request = exchange.request;
+    if (!options.has("gracePeriodSeconds") && request.has_query("gracePeriodSeconds")) {
+        const auto grace = parse_integer(request.query_value("gracePeriodSeconds"));
+        if (!grace) throw bad_request("gracePeriodSeconds must be a number of seconds");
+        options.set("gracePeriodSeconds", *grace);
+    }
+    if (!options.has("propagationPolicy") && request.has_query("propagationPolicy")) {
+        options.set("propagationPolicy", request.query_value("propagationPolicy"));
+    }
+    if (!options.has("orphanDependents") && request.has_query("orphanDependents")) {
+        options.set("orphanDependents", query_flag(request, "orphanDependents"));
+    }
+    const std::string policy = options["propagationPolicy"].text();
+    if (!policy.empty() && policy != "Orphan" && policy != "Background" && policy != "Foreground") {
+        throw StatusError(Reason::invalid,
+                          "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid "
+                          "value: \"" +
+                              policy +
+                              "\": must be one of: \"Foreground\", \"Background\", \"Orphan\"");
+    }
+    // {"dryRun": ["All"]} in the body means the same as in the query.
+    if (options["dryRun"][0].text_or("") == "All" && !exchange.is_dry_run()) {
+        exchange.request.query.emplace_back("dryRun", "All");
+    }
+    return options;
+}
+
+void check_preconditions(const api::Kind& kind, std::string_view name, const Newest& newest,
+                         const Value& preconditions) {
+    const std::string uid = preconditions["uid"].text();
+    const std::string have = newest.object["metadata"]["uid"].text();
+    if (!uid.empty() && uid != have) {
+        throw conflict(kind.resource(), name,
+                       "the UID in the precondition (" + uid +
+                           ") does not match the UID in record (" + have +
+                           "). The object might have been deleted and then recreated");
+    }
+    const std::string version = preconditions["resourceVersion"].text();
+    if (!version.empty() && version != std::to_string(newest.revision)) {
+        throw conflict(kind.resource(), name,
+                       "the ResourceVersion in the precondition (" + version +
+                           ") does not match the ResourceVersion in record (" +
+                           std::to_string(newest.revision) +
+                           "). The object might have been modified");
+    }
+}
+
+/// Dependents of a Job survive it unless asked for otherwise, as in batch/v1 of the reference.
+bool orphans_by_default(const Exchange& exchange, const api::Kind& kind) {
+    return kind.group == "batch" && kind.plural == "jobs" && !exchange.request.peer.trusted;
+}
+
+/// Finalizers that tell the garbage collector how to treat dependents.
+void set_propagation(Exchange& exchange, const api::Kind& kind, const Value& options,
+                     Value& object) {
+    std::string policy = options["propagationPolicy"].text();
+    if (policy.empty() && options["orphanDependents"].is_boolean()) {
+        policy = options["orphanDependents"].as_boolean() ? "Orphan" : "Background";
+    }
+    if (policy.empty()) {
+        if (!orphans_by_default(exchange, kind)) return;
+        exchange.warnings.emplace_back(
+            "child pods are preserved by default when jobs are deleted; set "
+            "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to "
+            "suppress this warning");
+        policy = "Orphan";
+    }
+    Value kept = Value::array();
+    for (const Value& finalizer : object["metadata"]["finalizers"].items()) {
+        const std::string_view text = finalizer.text_or("");
+        if (text != "orphan" && text != "foregroundDeletion") kept.push(finalizer);
+    }
+    if (policy == "Orphan") kept.push("orphan");
+    if (policy == "Foreground") kept.push("foregroundDeletion");
+    if (kept.empty()) {
+        object.at("metadata").erase("finalizers");
+    } else {
+        object.at("metadata").set("finalizers", std::move(kept));
+    }
+}
+
+/// Seconds a pod gets to end; other kinds go at once.
+std::int64_t grace_of(const api::Kind& kind, const Value& object, const Value& options) {
+    if (!is_core(kind, "pods")) return 0;
+    const std::string phase = object["status"]["phase"].text();
+    if (object["spec"]["nodeName"].text_or("").empty() || phase == "Succeeded" ||
+        phase == "Failed") {
+        return 0;
+    }
+    const std::int64_t usual = object["spec"]["terminationGracePeriodSeconds"].integer_or(30);
+    return std::max<std::int64_t>(0, options["gracePeriodSeconds"].integer_or(usual));
+}
+
+/// Sets or shortens the time by which the object is to be gone. False: nothing to change.
+bool mark(Context& context, Value& object, std::int64_t grace) {
+    Value& metadata = object.at("metadata");
+    if (!metadata["deletionTimestamp"].is_null()) {
+        const std::int64_t before = metadata["deletionGracePeriodSeconds"].integer_or(0);
+        if (grace >= before) return false;
+    } else if (metadata["generation"].is_integer()) {
+        metadata.set("generation", metadata["generation"].as_integer() + 1);
+    }
+    metadata.set("deletionTimestamp", to_rfc3339(context.loop.now() + seconds(grace)));
+    metadata.set("deletionGracePeriodSeconds", grace);
+    return true;
+}
+
+/// Kinds whose removal answers with the object instead of a Status.
+bool answers_with_object(const api::Kind& kind) {
+    static constexpr std::string_view kinds[] = {
+        "pods",          "services",          "serviceaccounts",
+        "podtemplates",  "persistentvolumes", "persistentvolumeclaims",
+        "resourcequotas"};
+    return kind.group.empty() &&
+           std::find(std::begin(kinds), std::end(kinds), kind.plural) != std::end(kinds);
+}
+
+/// A deletecollection on its way: how many removals are not yet durable, and what came of them.
+struct Round {
+    std::size_t left = 0;
+    std::vector<Value> items;
+    std::optional<StatusError> refused;
+};
+
+Value list_of(Context& context, const Exchange& exchange, std::vector<Value> items) {
+    const api::Kind& kind = *exchange.kind;
+    Value list = Value::object(
+        {{"kind", kind.kind + "List"},
+         {"apiVersion", api::to_api_version({kind.group, exchange.version->name})},
+         {"metadata",
+          Value::object({{"resourceVersion", std::to_string(context.store.revision())}})},
+         {"items", Value::array()}});
+    for (Value& item : items) {
+        list.at("items").push(in_version(kind, std::move(item), exchange.version->name));
+    }
+    return list;
+}
+
+}  // namespace
+
+void remove_object(Context& context, const ExchangePtr& exchange, const api::Kind& kind,
+                   std::string_view ns, std::string_view name, const Value& options,
+                   std::function<void(const Removal&)> done) {
+    Newest newest = newest_of(context, kind, ns, name);
+    if (newest.object.is_null()) throw not_found(kind.resource(), name);
+    check_preconditions(kind, name, newest, options["preconditions"]);
+    Value none;
+    admit(context, *exchange, kind, api::AdmissionRequest::Operation::remove, "", none,
+          newest.object);
+    Value object = newest.object;
+    set_propagation(*exchange, kind, options, object);
+    const std::int64_t grace = grace_of(kind, object, options);
+    bool changed = !(object == newest.object);
+    if (mark(context, object, grace)) changed = true;
+    if (is_core(kind, "namespaces")) object.at("status").set("phase", "Terminating");
+    Removal removal;
+    removal.gone = is_released(kind, object);
+    removal.last.object = std::make_shared<const Value>(removal.gone ? newest.object : object);
+    removal.last.revision = newest.revision;
+    if (exchange->is_dry_run() || (!removal.gone && !changed)) {
+        when_durable(context, newest.revision,
+                     [removal, then = std::move(done)] { then(removal); });
+        return;
+    }
+    if (removal.gone) {
+        commit_remove(context, kind, ns, name, newest.revision,
+                      [removal, then = std::move(done)](store::Revision revision) mutable {
+                          removal.last.revision = revision;
+                          then(removal);
+                      });
+        return;
+    }
+    commit_put(context, kind, std::move(object), newest.revision,
+               [then = std::move(done)](const Committed& committed) {
+                   then(Removal{false, committed});
+               });
+}
+
+void serve_delete(Context& context, const ExchangePtr& exchange) {
+    const Value options = options_of(*exchange);
+    const Route& route = exchange->route;
+    remove_object(context, exchange, *exchange->kind, route.ns, route.name, options,
+                  [&context, exchange](const Removal& removal) {
+                      guarded(exchange, [&] {
+                          const api::Kind& kind = *exchange->kind;
+                          if (!removal.gone || answers_with_object(kind)) {
+                              send_object(context, *exchange, 200, *removal.last.object,
+                                          removal.last.bytes);
+                              return;
+                          }
+                          Value details = Value::object({{"name", exchange->route.name}});
+                          if (!kind.group.empty()) details.set("group", kind.group);
+                          details.set("kind", kind.plural);
+                          details.set("uid", (*removal.last.object)["metadata"]["uid"]);
+                          send_value(*exchange, 200, success_status(details));
+                      });
+                  });
+}
+
+void serve_delete_collection(Context& context, const ExchangePtr& exchange) {
+    const Value options = options_of(*exchange);
+    const Selection selection = Selection::of(*exchange);
+    // What is there now, staged creations not included: they come after this request.
+    const std::vector<store::Entry> entries = selected_entries(context, selection);
+    const auto round = std::make_shared<Round>();
+    round->left = entries.size() + 1;
+    const auto one_done = [&context, exchange, round] {
+        if (--round->left > 0) return;
+        guarded(exchange, [&] {
+            if (round->refused) throw StatusError(*round->refused);
+            send_value(*exchange, 200, list_of(context, *exchange, std::move(round->items)));
+        });
+    };
+    for (const store::Entry& entry : entries) {
+        const auto [ns, name] = place_of(entry.key);
+        try {
+            remove_object(context, exchange, *exchange->kind, ns, name, options,
+                          [round, one_done](const Removal& removal) {
+                              round->items.push_back(*removal.last.object);
+                              one_done();
+                          });
+        } catch (const StatusError& error) {
+            // One that went meanwhile is what was asked for. A refusal does not spare the others;
+            // it is the answer in the end.
+            if (error.reason() != Reason::not_found && !round->refused) round->refused = error;
+            one_done();
+        }
+    }
+    one_done();
+}
+
+}  // namespace muster::apiserver

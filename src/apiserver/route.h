@@ -1,0 +1,31 @@
+// apiserver/route.h - what a request asks for: its path and method taken apart as Kubernetes does.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "net/http.h"
+
+namespace muster::apiserver {
+
+/// The parts of a request's path and its verb, as rights are asked for them.
+struct Route {
+    bool is_resource = false;  // Below /api/v1 or /apis/GROUP/VERSION.
+    std::string path;
+    std::string verb;  // get, list, watch, create, update, patch, delete, deletecollection; else
+                       // the method in small letters.
+    std::string group;
+    std::string version;
+    std::string ns;
+    std::string plural;
+    std::string name;
+    std::string subresource;
+    std::string rest;  // After the subresource, with its "/": what a proxy passes on.
+};
+
+Route parse_route(const net::Request& request);
+
+/// True for "true", "1" and a parameter without value.
+bool query_flag(const net::Request& request, std::string_view name);
+
+}  // namespace muster::apiserver

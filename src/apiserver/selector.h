@@ -1,0 +1,67 @@
+// apiserver/selector.h - label and field selectors: read from a query or an object, matched against
+// objects.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/kind.h"
+#include "api/value.h"
+
+namespace muster::apiserver {
+
+/// Requirements on labels; all must hold. Empty: everything matches.
+class LabelSelector {
+public:
+    /// "a=b,c!=d,e in (f,g),h notin (i),j,!k". Throws StatusError (400) when it is not one.
+    static LabelSelector parse(std::string_view text);
+    /// {matchLabels, matchExpressions}, or a plain map of labels. Throws StatusError.
+    static LabelSelector from_object(const api::Value& selector);
+
+    bool empty() const { return requirements_.empty(); }
+    bool matches(const api::Value& labels) const;
+    bool matches(const std::vector<std::pair<std::string, std::string>>& labels) const;
+    /// "a=b,c in (d)": what /scale shows.
+    std::string text() const;
+
+private:
+    enum class Operator { in, not_in, exists, absent, greater, less };
+    struct Requirement {
+        std::string key;
+        Operator op = Operator::exists;
+        std::vector<std::string> values;
+    };
+    static bool holds(const Requirement& requirement, const std::string* value);
+    friend class SelectorReader;
+    std::vector<Requirement> requirements_;
+};
+
+/// Requirements on fields, of the few that a kind allows.
+class FieldSelector {
+public:
+    /// "spec.nodeName=n1,status.phase!=Failed". Throws StatusError (400) for fields that the kind
+    /// does not have.
+    static FieldSelector parse(const api::Kind& kind, std::string_view text);
+
+    bool empty() const { return terms_.empty(); }
+    /// The name that metadata.name must equal, when asked for.
+    std::optional<std::string> name() const;
+    std::optional<std::string> ns() const;
+    /// True when only metadata.name and metadata.namespace are asked for: the key is enough.
+    bool needs_object() const;
+    bool matches(const api::Value& object) const;
+    bool matches_place(std::string_view ns, std::string_view name) const;
+
+private:
+    struct Term {
+        std::string field;
+        std::string value;
+        bool equal = true;
+    };
+    std::vector<Term> terms_;
+};
+
+}  // namespace muster::apiserver

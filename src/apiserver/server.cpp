@@ -1,0 +1,192 @@
+// apiserver/server.cpp - the story of a request: who asks, for what, may they, then the verb.
+#include "apiserver/server.h"
+
+#include <utility>
+
+#include "apiserver/answer.h"
+#include "apiserver/authenticate.h"
+#include "apiserver/bootstrap.h"
+#include "apiserver/commit.h"
+#include "apiserver/discovery.h"
+#include "apiserver/exchange.h"
+#include "apiserver/health.h"
+#include "apiserver/read.h"
+#include "apiserver/remove.h"
+#include "apiserver/reviews.h"
+#include "apiserver/stored.h"
+#include "apiserver/subresources.h"
+#include "apiserver/watch.h"
+#include "apiserver/write.h"
+
+namespace muster::apiserver {
+namespace {
+
+Attributes attributes_of(const Exchange& exchange) {
+    const Route& route = exchange.route;
+    Attributes attributes;
+    attributes.verb = route.verb;
+    attributes.is_resource = route.is_resource;
+    attributes.path = route.path;
+    attributes.group = route.group;
+    attributes.resource = route.plural;
+    attributes.subresource = route.subresource;
+    attributes.ns = route.ns;
+    attributes.name = route.name;
+    // A role in a namespace may speak of that namespace itself.
+    if (route.plural == "namespaces" && route.group.empty()) attributes.ns = route.name;
+    return attributes;
+}
+
+void authorize(Context& context, const Exchange& exchange) {
+    const Attributes attributes = attributes_of(exchange);
+    if (context.rbac.allows(exchange.user, attributes)) return;
+    if (exchange.user.is_anonymous()) throw unauthorized();
+    const std::string why = denial_text(exchange.user, attributes);
+    if (!attributes.is_resource) {
+        throw StatusError(Reason::forbidden, "forbidden: " + why, api::Value::object());
+    }
+    throw forbidden({attributes.group, attributes.resource}, attributes.name, why);
+}
+
+/// Finds kind and version of the path; the reviews have none that is kept.
+void find_served(Exchange& exchange) {
+    const Route& route = exchange.route;
+    exchange.kind = api::find_kind(route.group, route.plural);
+    if (exchange.kind == nullptr) throw no_such_resource();
+    exchange.version = exchange.kind->find_version(route.version);
+    if (exchange.version == nullptr) throw no_such_resource();
+    if (!exchange.kind->namespaced && !route.ns.empty()) throw no_such_resource();
+    if (exchange.kind->namespaced && route.ns.empty() && !route.name.empty() &&
+        route.verb != "watch") {
+        throw no_such_resource();
+    }
+    if (exchange.version->deprecated) {
+        exchange.warnings.push_back(api::to_api_version({route.group, route.version}) + " " +
+                                    exchange.kind->kind + " is deprecated");
+    }
+}
+
+void serve_resource(Context& context, const ExchangePtr& exchange) {
+    const Route& route = exchange->route;
+    if (const api::Kind* review = find_review(route); review != nullptr && route.name.empty()) {
+        if (review->kind != "Binding") {
+            serve_review(context, exchange, *review);
+            return;
+        }
+    }
+    find_served(*exchange);
+    const std::string& verb = route.verb;
+    const bool status = route.subresource == "status" && exchange->kind->has_status;
+    if (!route.subresource.empty() && !status) {
+        serve_subresource(context, exchange);
+    } else if (verb == "get") {
+        serve_get(context, exchange);
+    } else if (verb == "list") {
+        serve_list(context, exchange);
+    } else if (verb == "watch") {
+        serve_watch(context, exchange);
+    } else if (verb == "create" && route.name.empty()) {
+        if (!exchange->kind->caveat.empty()) exchange->warnings.push_back(exchange->kind->caveat);
+        serve_create(context, exchange);
+    } else if (verb == "update" && !route.name.empty()) {
+        serve_update(context, exchange);
+    } else if (verb == "patch" && !route.name.empty()) {
+        serve_patch(context, exchange);
+    } else if (verb == "delete" && !status) {
+        serve_delete(context, exchange);
+    } else if (verb == "deletecollection" && !status) {
+        serve_delete_collection(context, exchange);
+    } else {
+        throw method_not_allowed();
+    }
+}
+
+void check_dry_run(const net::Request& request) {
+    const std::string_view dry_run = request.query_value("dryRun");
+    if (dry_run.empty() || dry_run == "All") return;
+    throw StatusError(Reason::invalid, "dryRun: Unsupported value: \"" + std::string(dry_run) +
+                                           "\": supported values: \"All\"");
+}
+
+void serve(Context& context, const ExchangePtr& exchange) {
+    if (context.stopping) throw unavailable("the server is stopping");
+    exchange->route = parse_route(exchange->request);
+    exchange->user = authenticate(context, exchange->request);
+    const Route& route = exchange->route;
+    const bool node_answers = route.subresource == "proxy" || route.subresource == "log" ||
+                              route.subresource == "exec" || route.subresource == "attach" ||
+                              route.subresource == "portforward";
+    const auto form = negotiate(exchange->request);
+    if (form) exchange->form = *form;
+    authorize(context, *exchange);
+    if (!route.is_resource) {
+        if (serve_health(*exchange) || serve_discovery(context, exchange)) return;
+        throw no_such_resource();
+    }
+    if (!form && !node_answers) {
+        throw StatusError(Reason::not_acceptable,
+                          "only the following media types are accepted: application/json, "
+                          "application/yaml");
+    }
+    check_dry_run(exchange->request);
+    serve_resource(context, exchange);
+}
+
+}  // namespace
+
+struct Server::State {
+    State(store::Store& store, Loop& loop, Options options)
+        : context(store, loop, std::move(options)) {}
+    Context context;
+};
+
+Server::Server(store::Store& store, Loop& loop, Options options)
+    : state_(std::make_unique<State>(store, loop, std::move(options))) {
+    Context& context = state_->context;
+    for (const char* prefix :
+         {"/rbac.authorization.k8s.io/", "/core/namespaces/", "/core/services/", "/core/events/"}) {
+        constexpr std::size_t all = 1u << 30;
+        for (const store::Entry& entry : store.range(prefix, "", all)) {
+            index_object(context, entry.key, read_stored(*entry.value), entry.revision);
+        }
+    }
+    expire_events(context);
+}
+
+Server::~Server() {
+    stop();
+}
+
+void Server::handle(net::Request request, std::shared_ptr<net::Responder> responder) {
+    const auto exchange = std::make_shared<Exchange>();
+    exchange->request = std::move(request);
+    exchange->responder = std::move(responder);
+    guarded(exchange, [&] { serve(state_->context, exchange); });
+}
+
+void Server::set_node(Node* node) {
+    state_->context.node = node;
+}
+
+void Server::add_admission(api::AdmissionHook hook) {
+    state_->context.hooks.push_back(std::move(hook));
+}
+
+void Server::add_answer(api::GroupResource resource, std::string subresource, Answer answer) {
+    state_->context.answers[{std::move(resource), std::move(subresource)}] = std::move(answer);
+}
+
+void Server::bootstrap(std::function<void()> done) {
+    create_what_every_cluster_has(state_->context, std::move(done));
+}
+
+void Server::stop() {
+    Context& context = state_->context;
+    context.stopping = true;
+    const auto watches = context.watches;
+    for (const auto& watch : watches) {
+        watch->end();
+    }
+}
+
+}  // namespace muster::apiserver

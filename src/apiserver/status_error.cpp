@@ -1,0 +1,153 @@
+// apiserver/status_error.cpp - the words of every refusal, and the Status made from it.
+#include "apiserver/status_error.h"
+
+#include <utility>
+
+namespace muster::apiserver {
+namespace {
+
+using api::Value;
+
+Value details_of(const api::GroupResource& resource, std::string_view name) {
+    Value details = Value::object();
+    if (!name.empty()) details.set("name", name);
+    if (!resource.group.empty()) details.set("group", resource.group);
+    details.set("kind", resource.plural);
+    return details;
+}
+
+Value causes_of(const std::vector<api::FieldError>& errors) {
+    Value causes = Value::array();
+    for (const api::FieldError& error : errors) {
+        Value cause = Value::object({{"reason", error.reason}, {"message", error.text}});
+        if (!error.field.empty()) cause.set("field", error.field);
+        causes.push(std::move(cause));
+    }
+    return causes;
+}
+
+std::string quoted(const std::string& what, std::string_view name) {
+    return name.empty() ? what : what + " \"" + std::string(name) + "\"";
+}
+
+}  // namespace
+
+Value status_of(const StatusError& error) {
+    Value status = Value::object({{"kind", "Status"},
+                                  {"apiVersion", "v1"},
+                                  {"metadata", Value::object()},
+                                  {"status", "Failure"},
+                                  {"message", error.what()},
+                                  {"reason", reason_word(error.reason())}});
+    if (!error.details().is_null()) status.set("details", error.details());
+    status.set("code", error.code());
+    return status;
+}
+
+Value success_status(const Value& details) {
+    Value status = Value::object({{"kind", "Status"},
+                                  {"apiVersion", "v1"},
+                                  {"metadata", Value::object()},
+                                  {"status", "Success"}});
+    if (!details.is_null()) status.set("details", details);
+    return status;
+}
+
+std::string resource_text(const api::GroupResource& resource) {
+    return resource.group.empty() ? resource.plural : resource.plural + "." + resource.group;
+}
+
+std::string kind_text(const api::Kind& kind) {
+    return kind.group.empty() ? kind.kind : kind.kind + "." + kind.group;
+}
+
+StatusError not_found(const api::GroupResource& resource, std::string_view name) {
+    return {Reason::not_found, quoted(resource_text(resource), name) + " not found",
+            details_of(resource, name)};
+}
+
+StatusError already_exists(const api::GroupResource& resource, std::string_view name) {
+    return {Reason::already_exists, quoted(resource_text(resource), name) + " already exists",
+            details_of(resource, name)};
+}
+
+StatusError conflict(const api::GroupResource& resource, std::string_view name,
+                     const std::string& why) {
+    return {
+        Reason::conflict,
+        "Operation cannot be fulfilled on " + quoted(resource_text(resource), name) + ": " + why,
+        details_of(resource, name)};
+}
+
+StatusError modified(const api::GroupResource& resource, std::string_view name) {
+    return conflict(resource, name,
+                    "the object has been modified; please apply your changes to the latest version "
+                    "and try again");
+}
+
+StatusError forbidden(const api::GroupResource& resource, std::string_view name,
+                      const std::string& why, std::vector<api::FieldError> causes) {
+    Value details = details_of(resource, name);
+    if (!causes.empty()) details.set("causes", causes_of(causes));
+    return {Reason::forbidden, quoted(resource_text(resource), name) + " is forbidden: " + why,
+            std::move(details)};
+}
+
+StatusError invalid(const api::Kind& kind, std::string_view name,
+                    const std::vector<api::FieldError>& errors) {
+    Value details = Value::object();
+    if (!name.empty()) details.set("name", name);
+    if (!kind.group.empty()) details.set("group", kind.group);
+    details.set("kind", kind.kind);
+    details.set("causes", causes_of(errors));
+    std::string text;
+    for (const api::FieldError& error : errors) {
+        if (!text.empty()) text += ", ";
+        if (!error.field.empty()) text += error.field + ": ";
+        text += error.text;
+    }
+    if (errors.size() > 1) text = "[" + text + "]";
+    return {Reason::invalid, kind_text(kind) + " \"" + std::string(name) + "\" is invalid: " + text,
+            std::move(details)};
+}
+
+StatusError bad_request(const std::string& message) {
+    return {Reason::bad_request, message};
+}
+
+StatusError unauthorized() {
+    return {Reason::unauthorized, "Unauthorized"};
+}
+
+StatusError no_such_resource() {
+    return {Reason::not_found, "the server could not find the requested resource", Value::object()};
+}
+
+StatusError method_not_allowed() {
+    return {Reason::method_not_allowed,
+            "the server does not allow this method on the requested resource", Value::object()};
+}
+
+StatusError expired(const std::string& message) {
+    return {Reason::expired, message};
+}
+
+StatusError unavailable(const std::string& message) {
+    return {Reason::service_unavailable, message};
+}
+
+api::FieldError invalid_value(std::string field, std::string_view shown, std::string_view why) {
+    return {"FieldValueInvalid", std::move(field),
+            "Invalid value: \"" + std::string(shown) + "\": " + std::string(why)};
+}
+
+api::FieldError required_value(std::string field, std::string_view why) {
+    return {"FieldValueRequired", std::move(field),
+            why.empty() ? "Required value" : "Required value: " + std::string(why)};
+}
+
+api::FieldError forbidden_value(std::string field, std::string_view why) {
+    return {"FieldValueForbidden", std::move(field), "Forbidden: " + std::string(why)};
+}
+
+}  // namespace muster::apiserver

@@ -1,0 +1,65 @@
+// apiserver/status_error.h - why a request is refused, worded and shaped as Kubernetes' Status.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/kind.h"
+#include "api/schema.h"
+#include "api/value.h"
+#include "base/error.h"
+
+namespace muster::apiserver {
+
+/// A refusal on its way to the client. `details` is the Status' details object, null when there is
+/// none.
+class StatusError : public Error {
+public:
+    StatusError(Reason reason, const std::string& message, api::Value details = {})
+        : Error(reason, message), code_(reason_code(reason)), details_(std::move(details)) {}
+    int code() const { return code_; }
+    const api::Value& details() const { return details_; }
+    /// Answers with another HTTP code than the reason's usual one.
+    StatusError& with_code(int code) {
+        code_ = code;
+        return *this;
+    }
+
+private:
+    int code_;
+    api::Value details_;
+};
+
+/// The Status object that a client sees.
+api::Value status_of(const StatusError& error);
+api::Value success_status(const api::Value& details);
+
+/// "pods", "jobs.batch": how messages name a resource.
+std::string resource_text(const api::GroupResource& resource);
+/// "Pod", "Job.batch": how messages about invalid objects name a kind.
+std::string kind_text(const api::Kind& kind);
+
+StatusError not_found(const api::GroupResource& resource, std::string_view name);
+StatusError already_exists(const api::GroupResource& resource, std::string_view name);
+StatusError conflict(const api::GroupResource& resource, std::string_view name,
+                     const std::string& why);
+/// The conflict of an outdated resourceVersion.
+StatusError modified(const api::GroupResource& resource, std::string_view name);
+StatusError forbidden(const api::GroupResource& resource, std::string_view name,
+                      const std::string& why, std::vector<api::FieldError> causes = {});
+StatusError invalid(const api::Kind& kind, std::string_view name,
+                    const std::vector<api::FieldError>& errors);
+StatusError bad_request(const std::string& message);
+StatusError unauthorized();
+StatusError no_such_resource();
+StatusError method_not_allowed();
+StatusError expired(const std::string& message);
+StatusError unavailable(const std::string& message);
+
+/// A FieldError worded as the API server does: `spec.foo: Invalid value: "x": must be ...`.
+api::FieldError invalid_value(std::string field, std::string_view shown, std::string_view why);
+api::FieldError required_value(std::string field, std::string_view why);
+api::FieldError forbidden_value(std::string field, std::string_view why);
+
+}  // namespace muster::apiserver

@@ -1,0 +1,209 @@
+// apiserver/subresources.cpp - the subresources, and the ones of pods and namespaces.
+#include "apiserver/subresources.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "apiserver/answer.h"
+#include "apiserver/authenticate.h"
+#include "apiserver/decode.h"
+#include "apiserver/remove.h"
+#include "apiserver/status_error.h"
+#include "apiserver/stored.h"
+#include "apiserver/write.h"
+
+namespace muster::apiserver {
+namespace {
+
+using api::Value;
+
+const std::vector<std::string> stream_verbs{"create", "get"};
+const std::vector<std::string> proxy_verbs{"create", "delete", "get", "patch", "update"};
+
+bool is_core(const api::Kind& kind, std::string_view plural) {
+    return kind.group.empty() && kind.plural == plural;
+}
+
+Newest present(Context& context, const Exchange& exchange) {
+    Newest newest = newest_of(context, *exchange.kind, exchange.route.ns, exchange.route.name);
+    if (newest.object.is_null()) {
+        throw not_found(exchange.kind->resource(), exchange.route.name);
+    }
+    return newest;
+}
+
+void demand(const Exchange& exchange, std::string_view verb) {
+    if (exchange.route.verb != verb) throw method_not_allowed();
+}
+
+void set_condition(Value& pod, const Value& condition) {
+    Value& conditions = pod.at("status").at("conditions");
+    if (!conditions.is_array()) conditions = Value::array();
+    for (Value& each : conditions.mutable_items()) {
+        if (each["type"] == condition["type"]) {
+            each = condition;
+            return;
+        }
+    }
+    conditions.push(condition);
+}
+
+/// POST pods/NAME/binding (or bindings): the scheduler's word where a pod runs.
+void serve_binding(Context& context, const ExchangePtr& exchange) {
+    demand(*exchange, "create");
+    const Value binding = typed_body(*exchange, "v1", "Binding");
+    const std::string node = binding["target"]["name"].text();
+    const std::string target_kind(binding["target"]["kind"].text_or("Node"));
+    if (node.empty() || (target_kind != "Node" && !target_kind.empty())) {
+        throw StatusError(Reason::invalid,
+                          "Binding \"" + exchange->route.name +
+                              "\" is invalid: target.name: Required value: the node to bind to");
+    }
+    const std::string name = exchange->route.name;
+    const std::string now = to_rfc3339(context.loop.now());
+    const auto bind = [&](Value& pod) {
+        const api::GroupResource pods{"", "pods/binding"};
+        if (!pod["metadata"]["deletionTimestamp"].is_null()) {
+            throw conflict(pods, name,
+                           "pod " + name +
+                               " is being deleted, cannot be assigned to a "
+                               "host");
+        }
+        const std::string before = pod["spec"]["nodeName"].text();
+        if (!before.empty()) {
+            throw conflict(pods, name,
+                           "pod " + name + " is already assigned to node \"" + before + "\"");
+        }
+        if (!pod["spec"]["schedulingGates"].empty()) {
+            throw conflict(pods, name, "pod " + name + " has non-empty .spec.schedulingGates");
+        }
+        pod.at("spec").set("nodeName", node);
+        for (const auto& annotation : binding["metadata"]["annotations"].members()) {
+            pod.at("metadata").at("annotations").set(annotation.key, annotation.value);
+        }
+        set_condition(pod, Value::object({{"type", "PodScheduled"},
+                                          {"status", "True"},
+                                          {"lastProbeTime", nullptr},
+                                          {"lastTransitionTime", now}}));
+    };
+    edit_object(context, exchange, *exchange->kind, exchange->route.ns, name, "binding", bind,
+                [exchange](const Committed&) {
+                    guarded(exchange, [&] { send_value(*exchange, 201, success_status({})); });
+                });
+}
+
+/// POST pods/NAME/eviction: a delete that a disruption budget could refuse; there are none here.
+void serve_eviction(Context& context, const ExchangePtr& exchange) {
+    demand(*exchange, "create");
+    const Value eviction = typed_body(*exchange, "policy/v1", "Eviction");
+    remove_object(context, exchange, *exchange->kind, exchange->route.ns, exchange->route.name,
+                  eviction["deleteOptions"], [exchange](const Removal&) {
+                      guarded(exchange, [&] { send_value(*exchange, 201, success_status({})); });
+                  });
+}
+
+/// PUT namespaces/NAME/finalize: the namespace controller's word that it is empty.
+void serve_finalize(Context& context, const ExchangePtr& exchange) {
+    demand(*exchange, "update");
+    const Value wanted = typed_object(*exchange, decode_body(exchange->request));
+    const auto edit = [&](Value& ns) {
+        ns.at("spec").set("finalizers", wanted["spec"]["finalizers"].is_null()
+                                            ? Value::array()
+                                            : wanted["spec"]["finalizers"]);
+    };
+    edit_object(context, exchange, *exchange->kind, "", exchange->route.name, "finalize", edit,
+                [&context, exchange](const Committed& committed) {
+                    guarded(exchange, [&] {
+                        send_object(context, *exchange, 200, *committed.object, committed.bytes);
+                    });
+                });
+}
+
+/// log, exec, attach, portforward: the node answers.
+void serve_stream(Context& context, const ExchangePtr& exchange) {
+    const Newest pod = present(context, *exchange);
+    const Route& route = exchange->route;
+    if (pod.object["spec"]["nodeName"].text_or("").empty()) {
+        throw bad_request("pod " + route.name + " does not have a host assigned");
+    }
+    if (context.node == nullptr) throw unavailable("no node agent is connected to this server");
+    if (route.subresource == "log") {
+        context.node->logs(exchange->request, route.ns, route.name, exchange->responder);
+    } else {
+        context.node->stream(exchange->request, route.subresource, route.ns, route.name,
+                             exchange->responder);
+    }
+}
+
+bool is_stream(std::string_view subresource) {
+    return subresource == "log" || subresource == "exec" || subresource == "attach" ||
+           subresource == "portforward";
+}
+
+}  // namespace
+
+std::vector<Subresource> subresources_of(const Context& context, const api::Kind& kind,
+                                         const std::string& version) {
+    std::vector<Subresource> found;
+    const auto add = [&](std::string name, std::string group, std::string of_version,
+                         std::string of_kind, std::vector<std::string> verbs) {
+        found.push_back({std::move(name), std::move(group), std::move(of_version),
+                         std::move(of_kind), std::move(verbs)});
+    };
+    const std::vector<std::string> usual{"get", "patch", "update"};
+    if (is_core(kind, "pods")) {
+        add("attach", "", "v1", "PodAttachOptions", stream_verbs);
+        add("binding", "", "v1", "Binding", {"create"});
+        add("eviction", "policy", "v1", "Eviction", {"create"});
+        add("exec", "", "v1", "PodExecOptions", stream_verbs);
+        add("log", "", "v1", "Pod", {"get"});
+        add("portforward", "", "v1", "PodPortForwardOptions", stream_verbs);
+        add("proxy", "", "v1", "PodProxyOptions", proxy_verbs);
+    }
+    if (is_core(kind, "services")) add("proxy", "", "v1", "ServiceProxyOptions", proxy_verbs);
+    if (is_core(kind, "namespaces")) add("finalize", "", "v1", "Namespace", {"update"});
+    if (is_core(kind, "serviceaccounts")) {
+        add("token", "authentication.k8s.io", "v1", "TokenRequest", {"create"});
+    }
+    if (!kind.scale_spec_path.empty()) add("scale", "autoscaling", "v1", "Scale", usual);
+    if (kind.has_status) add("status", kind.group, version, kind.kind, usual);
+    for (const auto& [key, answer] : context.answers) {
+        if (key.first == kind.resource()) add(key.second, kind.group, version, kind.kind, {"get"});
+    }
+    return found;
+}
+
+void serve_subresource(Context& context, const ExchangePtr& exchange) {
+    const api::Kind& kind = *exchange->kind;
+    const Route& route = exchange->route;
+    const std::string& subresource = route.subresource;
+    if (subresource == "proxy" && (is_core(kind, "pods") || is_core(kind, "services"))) {
+        serve_proxy(context, exchange);
+        return;
+    }
+    const auto answer = context.answers.find({kind.resource(), subresource});
+    if (answer != context.answers.end()) {
+        demand(*exchange, "get");
+        exchange->responder->respond(
+            answer->second(exchange->request, {kind.resource(), route.ns, route.name}));
+        return;
+    }
+    if (is_core(kind, "pods") && is_stream(subresource)) {
+        serve_stream(context, exchange);
+    } else if (is_core(kind, "pods") && subresource == "binding") {
+        serve_binding(context, exchange);
+    } else if (is_core(kind, "pods") && subresource == "eviction") {
+        serve_eviction(context, exchange);
+    } else if (is_core(kind, "namespaces") && subresource == "finalize") {
+        serve_finalize(context, exchange);
+    } else if (is_core(kind, "serviceaccounts") && subresource == "token") {
+        demand(*exchange, "create");
+        serve_token_request(context, exchange);
+    } else if (subresource == "scale" && !kind.scale_spec_path.empty()) {
+        serve_scale(context, exchange);
+    } else {
+        throw no_such_resource();
+    }
+}
+
+}  // namespace muster::apiserver

@@ -1,0 +1,284 @@
+// apiserver/watch.cpp - the life of a watch stream.
+#include "apiserver/watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/json.h"
+#include "apiserver/answer.h"
+#include "apiserver/status_error.h"
+#include "apiserver/stored.h"
+#include "apiserver/table.h"
+#include "base/log.h"
+#include "base/text.h"
+
+namespace muster::apiserver {
+namespace {
+
+using api::Value;
+
+constexpr Duration bookmark_every = seconds(60);
+constexpr std::int64_t longest_life = 7 * 24 * 3600;
+constexpr int least_life = 1800;  // Seconds; without timeoutSeconds up to twice as long.
+
+std::string event_line(std::string_view type, std::string_view object) {
+    std::string line = "{\"type\":\"";
+    line.reserve(object.size() + 40);
+    line += type;
+    line += "\",\"object\":";
+    while (!object.empty() && object.back() == '\n')
+        object.remove_suffix(1);
+    line += object;
+    line += "}\n";
+    return line;
+}
+
+/// The object as a removal shows it: its last state, in the version of the removal.
+Value removed(Value object, store::Revision revision) {
+    object.at("metadata").set("resourceVersion", std::to_string(revision));
+    return object;
+}
+
+Duration life_of(Context& context, const net::Request& request) {
+    const std::string_view text = request.query_value("timeoutSeconds");
+    const auto given = parse_integer(text);
+    if (!text.empty() && !given) {
+        throw bad_request("timeoutSeconds: Invalid value: \"" + std::string(text) + "\"");
+    }
+    if (given && *given > 0) return seconds(std::min<std::int64_t>(*given, longest_life));
+    return seconds(least_life + static_cast<std::int64_t>(context.random.below(least_life)));
+}
+
+WatchStream::Start start_of(Context& context, const net::Request& request) {
+    WatchStream::Start start;
+    const auto version = requested_version(request);
+    const bool from_now = !version || *version == 0;
+    const std::string_view match = request.query_value("resourceVersionMatch");
+    if (request.has_query("sendInitialEvents")) {
+        if (match != "NotOlderThan") {
+            throw StatusError(Reason::invalid,
+                              "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: "
+                              "Forbidden: sendInitialEvents requires setting resourceVersionMatch "
+                              "to NotOlderThan");
+        }
+        start.initial_events = query_flag(request, "sendInitialEvents");
+    } else if (!match.empty()) {
+        throw StatusError(Reason::invalid,
+                          "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: "
+                          "Forbidden: resourceVersionMatch is forbidden for watch unless "
+                          "sendInitialEvents is provided");
+    } else {
+        start.initial_events = from_now;
+    }
+    start.initial_bookmark = start.initial_events && query_flag(request, "allowWatchBookmarks");
+    start.since = from_now || start.initial_events ? context.store.revision() : *version;
+    return start;
+}
+
+}  // namespace
+
+void serve_watch(Context& context, const ExchangePtr& exchange) {
+    static_cast<void>(start_of(context, exchange->request));  // Refuse before waiting.
+    auto stream = std::make_shared<WatchStream>(context, exchange);
+    const auto version = requested_version(exchange->request);
+    const bool initial = query_flag(exchange->request, "sendInitialEvents");
+    when_fresh(context, exchange, initial ? version.value_or(0) : 0, [&context, exchange, stream] {
+        stream->begin(start_of(context, exchange->request));
+    });
+}
+
+WatchStream::WatchStream(Context& context, ExchangePtr exchange)
+    : context_(context), exchange_(std::move(exchange)), selection_(Selection::of(*exchange_)) {
+    const Form& form = exchange_->form;
+    if (form.yaml) throw StatusError(Reason::not_acceptable, "a watch is streamed as JSON only");
+    form_key_ = exchange_->kind->group + "/" + exchange_->version->name + "/" + form.meta_version +
+                "/" + std::to_string(static_cast<int>(form.shape)) +
+                std::to_string(static_cast<int>(form.include)) + "?";
+}
+
+void WatchStream::begin(const Start& start) {
+    const Duration life = life_of(context_, exchange_->request);
+    net::Response head;
+    head.headers.add("Content-Type", content_type(exchange_->form));
+    head.headers.add("Cache-Control", "no-cache, private");
+    const auto self = shared_from_this();
+    context_.watches.insert(self);
+    exchange_->responder->begin(std::move(head));
+    exchange_->responder->on_closed([weak = weak_from_this()] {
+        if (const auto stream = weak.lock()) stream->close();
+    });
+    seen_ = start.since;
+    if (start.initial_events) send_initial(start);
+    watch_ = context_.store.watch(selection_.prefix, start.since,
+                                  [weak = weak_from_this()](const store::Change& change) {
+                                      if (const auto stream = weak.lock()) stream->take(change);
+                                  });
+    if (!watch_) {
+        send_gone(start.since);
+        return;
+    }
+    timeout_ = context_.loop.after(life, [weak = weak_from_this()] {
+        const auto stream = weak.lock();
+        if (stream == nullptr) return;
+        stream->timeout_.reset();
+        stream->end();
+    });
+    if (query_flag(exchange_->request, "allowWatchBookmarks")) schedule_bookmark();
+}
+
+void WatchStream::send_initial(const Start& start) {
+    for (const store::Entry& entry : selected_entries(context_, selection_)) {
+        const bool text_is_enough = exchange_->form.shape == Form::Shape::object &&
+                                    is_stored_form(*exchange_->kind, exchange_->version->name);
+        const Value tree = text_is_enough ? Value() : read_stored(*entry.value);
+        write(make_bytes(encode("ADDED", tree, entry.value)));
+    }
+    if (start.initial_bookmark) send_bookmark(true);
+}
+
+void WatchStream::schedule_bookmark() {
+    bookmark_ = context_.loop.after(bookmark_every, [weak = weak_from_this()] {
+        const auto stream = weak.lock();
+        if (stream == nullptr || stream->ended_) return;
+        stream->send_bookmark(false);
+        stream->schedule_bookmark();
+    });
+}
+
+/// A bookmark says that everything up to a revision has been sent. Changes become visible and are
+/// sent in the same step, so the store's revision is always such.
+void WatchStream::send_bookmark(bool initial_events_end) {
+    const api::Kind& kind = *exchange_->kind;
+    const std::string revision = std::to_string(std::max(seen_, context_.store.revision()));
+    Value metadata = Value::object({{"resourceVersion", revision}});
+    if (initial_events_end) {
+        metadata.set("annotations", Value::object({{"k8s.io/initial-events-end", "true"}}));
+    }
+    Value object;
+    if (exchange_->form.shape == Form::Shape::table) {
+        object = empty_table(kind, *exchange_->version, exchange_->form);
+        object.set("metadata", metadata);
+    } else {
+        const bool whole = exchange_->form.shape == Form::Shape::object;
+        object = Value::object(
+            {{"kind", whole ? kind.kind : std::string("PartialObjectMetadata")},
+             {"apiVersion", whole ? api::to_api_version({kind.group, exchange_->version->name})
+                                  : "meta.k8s.io/" + exchange_->form.meta_version},
+             {"metadata", metadata}});
+    }
+    write(make_bytes(event_line("BOOKMARK", api::to_json(object))));
+}
+
+void WatchStream::send_gone(store::Revision since) {
+    const StatusError error = expired("too old resource version: " + std::to_string(since) + " (" +
+                                      std::to_string(context_.store.oldest_watchable()) + ")");
+    write(make_bytes(event_line("ERROR", api::to_json(status_of(error)))));
+    end();
+}
+
+const Value& WatchStream::tree_after(const store::Change& change) {
+    SharedChange& shared = context_.shared;
+    if (shared.after == nullptr) {
+        const auto fresh = context_.fresh_trees.find(change.revision);
+        shared.after = fresh != context_.fresh_trees.end()
+                           ? fresh->second
+                           : std::make_shared<const Value>(read_stored(*change.after));
+    }
+    return *shared.after;
+}
+
+const Value& WatchStream::tree_before(const store::Change& change) {
+    SharedChange& shared = context_.shared;
+    if (shared.before == nullptr) {
+        shared.before = std::make_shared<const Value>(read_stored(*change.before));
+    }
+    return *shared.before;
+}
+
+void WatchStream::take(const store::Change& change) {
+    if (ended_ || change.revision <= seen_) return;
+    seen_ = change.revision;
+    if (context_.shared.revision != change.revision) {
+        context_.shared = SharedChange{};
+        context_.shared.revision = change.revision;
+    }
+    const bool needs_object = selection_.needs_object();
+    static const Value none;
+    const bool was = change.before != nullptr &&
+                     selection_.matches(change.key, needs_object ? tree_before(change) : none);
+    const bool is = change.after != nullptr &&
+                    selection_.matches(change.key, needs_object ? tree_after(change) : none);
+    if (is) {
+        send_event(was ? "MODIFIED" : "ADDED", change);
+    } else if (was) {
+        send_event("DELETED", change);
+    }
+}
+
+void WatchStream::send_event(std::string_view type, const store::Change& change) {
+    const bool shareable = exchange_->form.shape != Form::Shape::table || !first_row_;
+    form_key_.back() = type.front();
+    if (shareable) {
+        const auto found = context_.shared.lines.find(form_key_);
+        if (found != context_.shared.lines.end()) {
+            write(found->second);
+            return;
+        }
+    }
+    Bytes line;
+    if (type == "DELETED") {
+        line = make_bytes(encode(type, removed(tree_before(change), change.revision), nullptr));
+    } else if (exchange_->form.shape == Form::Shape::object &&
+               is_stored_form(*exchange_->kind, exchange_->version->name)) {
+        line = make_bytes(event_line(type, *change.after));
+    } else {
+        line = make_bytes(encode(type, tree_after(change), change.after));
+    }
+    if (shareable) context_.shared.lines.emplace(form_key_, line);
+    write(std::move(line));
+}
+
+std::string WatchStream::encode(std::string_view type, const Value& stored, const Bytes& bytes) {
+    const Form& form = exchange_->form;
+    const bool as_stored = is_stored_form(*exchange_->kind, exchange_->version->name);
+    if (bytes != nullptr && as_stored && form.shape == Form::Shape::object) {
+        return event_line(type, *bytes);
+    }
+    Value object = in_version(*exchange_->kind, stored, exchange_->version->name);
+    object = shaped(*exchange_, std::move(object), context_.loop.now());
+    if (form.shape == Form::Shape::table && !std::exchange(first_row_, false)) {
+        object.erase("columnDefinitions");
+        object.set("columnDefinitions", Value());
+    }
+    return event_line(type, api::to_json(object));
+}
+
+void WatchStream::write(Bytes line) {
+    if (ended_) return;
+    exchange_->responder->write(std::move(line));
+    if (exchange_->responder->buffered() <= context_.options.watch_buffer_limit) return;
+    log_warning("apiserver", "a watcher of " + exchange_->kind->plural + " (" +
+                                 exchange_->user.name + ") does not read; its watch is ended");
+    // Not now: the store may be in the middle of telling its watchers.
+    context_.loop.post([weak = weak_from_this()] {
+        if (const auto stream = weak.lock()) stream->end();
+    });
+}
+
+void WatchStream::end() {
+    if (ended_) return;
+    const auto self = shared_from_this();
+    const ExchangePtr exchange = exchange_;
+    close();
+    exchange->responder->finish();
+}
+
+void WatchStream::close() {
+    if (std::exchange(ended_, true)) return;
+    if (watch_) context_.store.unwatch(*watch_);
+    if (timeout_) context_.loop.cancel(*timeout_);
+    if (bookmark_) context_.loop.cancel(*bookmark_);
+    context_.watches.erase(shared_from_this());
+}
+
+}  // namespace muster::apiserver

@@ -1,0 +1,58 @@
+// apiserver/watch.h - watches: changes of the store as a stream of events, encoded once for all
+// watchers of the same form.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "apiserver/exchange.h"
+#include "apiserver/read.h"
+
+namespace muster::apiserver {
+
+/// Opens a watch for a request. Throws StatusError before anything is sent.
+void serve_watch(Context& context, const ExchangePtr& exchange);
+
+/// One watcher. Lives in Context::watches from begin to end.
+class WatchStream : public std::enable_shared_from_this<WatchStream> {
+public:
+    WatchStream(Context& context, ExchangePtr exchange);
+
+    /// How the stream starts.
+    struct Start {
+        store::Revision since = 0;
+        bool initial_events = false;  // First an ADDED for each present object.
+        bool initial_bookmark = false;
+    };
+    void begin(const Start& start);
+    /// Ends the stream as a whole answer.
+    void end();
+
+private:
+    void send_initial(const Start& start);
+    void take(const store::Change& change);
+    void send_event(std::string_view type, const store::Change& change);
+    void send_bookmark(bool initial_events_end);
+    void send_gone(store::Revision since);
+    void write(Bytes line);
+    void schedule_bookmark();
+    void close();
+    const api::Value& tree_after(const store::Change& change);
+    const api::Value& tree_before(const store::Change& change);
+    std::string encode(std::string_view type, const api::Value& stored, const Bytes& bytes);
+
+    Context& context_;
+    ExchangePtr exchange_;
+    Selection selection_;
+    std::string form_key_;  // Equal for streams whose lines are equal; its last character is free.
+    std::optional<store::Store::WatchId> watch_;
+    std::optional<Loop::TimerId> timeout_;
+    std::optional<Loop::TimerId> bookmark_;
+    store::Revision seen_ = 0;
+    bool first_row_ = true;  // The first event of a table carries the columns.
+    bool ended_ = false;
+};
+
+}  // namespace muster::apiserver

@@ -1,0 +1,28 @@
+// apiserver/write.h - create, update and the four patches of whole objects and their /status.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "apiserver/commit.h"
+#include "apiserver/exchange.h"
+
+namespace muster::apiserver {
+
+void serve_create(Context& context, const ExchangePtr& exchange);
+void serve_update(Context& context, const ExchangePtr& exchange);
+void serve_patch(Context& context, const ExchangePtr& exchange);
+
+/// A change to an object by a subresource (binding, scale, finalize): the object in stored form is
+/// changed by `edit` and goes through admission, validation and the store as any other update.
+/// `answer` is called when it is durable.
+void edit_object(Context& context, const ExchangePtr& exchange, const api::Kind& kind,
+                 std::string_view ns, std::string_view name, std::string_view subresource,
+                 const std::function<void(api::Value& object)>& edit,
+                 std::function<void(const Committed&)> answer);
+
+/// The manager of a write: the parameter `fieldManager`, else the User-Agent up to its first "/".
+std::string field_manager(const net::Request& request);
+
+}  // namespace muster::apiserver
