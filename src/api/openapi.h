@@ -1,0 +1,24 @@
+// api/openapi.h - the kinds as documents: OpenAPI v3 for clients, CustomResourceDefinitions for
+// clusters.
+#pragma once
+
+#include <vector>
+
+#include "api/kind.h"
+#include "api/value.h"
+
+namespace muster::api {
+
+/// Every group version with a document of its own, in discovery order.
+std::vector<GroupVersion> open_api_group_versions();
+
+/// The OpenAPI v3 document of a group version: its kinds with all that they refer to, and the paths
+/// of its resources with their query parameters. Made anew at each call; a null value when the
+/// group version is not served.
+Value open_api_document(const GroupVersion& group_version);
+
+/// The CustomResourceDefinition of a custom kind, as `muster crds` prints it. A version that would
+/// need a conversion webhook is listed as not served.
+Value crd_of(const Kind& kind);
+
+}  // namespace muster::api
