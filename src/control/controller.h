@@ -24,8 +24,9 @@ struct Write {
         merge_patch,  // RFC 7386; with `version` set, only if unchanged.
         apply,        // Server-side apply, forced, under the controller's field manager.
         remove,       // Delete with `uid` as precondition when set.
-        remove_all,   // Every object of the kind in key.ns (key.name is empty). When there was
-                      // any, the key is tried again: written only when nothing is left.
+        remove_all,   // Every object of the kind in key.ns (key.name is empty).
+        demand_none,  // Writes nothing: the run goes on only if the server has no object of the
+                      // kind in key.ns.
     };
     Verb verb = Verb::apply;
     api::Key key;

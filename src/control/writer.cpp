@@ -38,6 +38,11 @@ net::Request request_of(const Write& write, const kube::Target& target) {
                                 write.grace_seconds);
         case Verb::remove_all:
             return kube::remove_all(target, write.key.ns, write.propagation);
+        case Verb::demand_none: {
+            net::Request request = kube::list(target, write.key.ns);
+            request.query.emplace_back("limit", "1");
+            return request;
+        }
     }
     broken_promise(__FILE__, __LINE__, "every verb has a request");
 }
@@ -69,11 +74,10 @@ Outcome outcome_of(const Write& write, const kube::Target& target, std::string_v
         return outcome;
     }
     outcome.kind = Outcome::Kind::written;
-    if (write.verb == Write::Verb::remove_all) {
-        // What it found may live on for a while (grace, finalizers): whoever asked must look again.
-        if (!value["items"].empty()) outcome.kind = Outcome::Kind::conflicted;
-        return outcome;
+    if (write.verb == Write::Verb::demand_none && !value["items"].empty()) {
+        outcome.kind = Outcome::Kind::conflicted;
     }
+    if (write.key.name.empty()) return outcome;
     const bool terminating = value["metadata"].has("deletionTimestamp");
     if (write.verb == Write::Verb::remove && !terminating) {
         outcome.kind = Outcome::Kind::removed;
@@ -94,8 +98,7 @@ void Writer::send(const Write& write, std::string_view manager, std::string_view
     const kube::Target target{write.key.resource, version};
     net::Request request = request_of(write, target);
     request.headers.set("User-Agent", std::string(manager));
-    if (write.verb != Write::Verb::remove && write.verb != Write::Verb::remove_all)
-        request.query.emplace_back("fieldManager", std::string(manager));
+    if (!write.body.is_null()) request.query.emplace_back("fieldManager", std::string(manager));
     if (write.verb == Write::Verb::apply) request.query.emplace_back("force", "true");
     transport_.send(std::move(request), [this, write, target, seen = std::string(version_seen),
                                          done = std::move(done)](const net::Response& response) {

@@ -1,0 +1,21 @@
+// control/appwrapper/hooks.h - what an AppWrapper must be to come in: what it wraps is valid, in
+// its namespace, and its author may create it.
+#pragma once
+
+#include <vector>
+
+#include "api/admission.h"
+
+namespace muster::control::appwrapper {
+
+/// Refuses wrapped objects that are of an unknown kind, invalid, AppWrappers themselves, or meant
+/// for another namespace.
+api::Admission check_templates(const api::AdmissionRequest& request);
+
+/// Whoever writes an AppWrapper needs the right to create everything that it wraps.
+api::Admission check_rights(const api::AdmissionRequest& request);
+
+/// All of them, in order.
+std::vector<api::AdmissionHook> admission_hooks();
+
+}  // namespace muster::control::appwrapper

@@ -1,0 +1,14 @@
+// control/cluster/endpoint_slice.h - which pods are behind a service: the slices that the agent's
+// DNS and the service proxy read.
+#pragma once
+
+#include "control/controller.h"
+
+namespace muster::control::cluster {
+
+/// Keeps EndpointSlices for each Service with a selector: every pod with an address that has not
+/// finished, with ready, serving and terminating; one slice for each set of resolved ports, at most
+/// 100 endpoints each. Names follow from the Service's uid.
+Controller endpoint_slice_controller();
+
+}  // namespace muster::control::cluster

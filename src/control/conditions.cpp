@@ -1,0 +1,47 @@
+// control/conditions.cpp - setting conditions, and differences as merge patches.
+#include "control/conditions.h"
+
+namespace muster::control {
+
+bool set_condition(api::Value& conditions, const ConditionText& text, Time now) {
+    for (api::Value& condition : conditions.mutable_items()) {
+        if (condition["type"].text_or("") != text.type) continue;
+        const bool turned = condition["status"].text_or("") != text.status;
+        if (!turned && condition["reason"].text_or("") == text.reason &&
+            condition["message"].text_or("") == text.message) {
+            return false;
+        }
+        condition.set("status", text.status);
+        condition.set("reason", text.reason);
+        condition.set("message", text.message);
+        if (turned) condition.set("lastTransitionTime", to_rfc3339(now));
+        return true;
+    }
+    conditions.push(api::Value::object({{"type", text.type},
+                                        {"status", text.status},
+                                        {"lastTransitionTime", to_rfc3339(now)},
+                                        {"reason", text.reason},
+                                        {"message", text.message}}));
+    return true;
+}
+
+api::Value merge_patch_between(const api::Value& before, const api::Value& after) {
+    api::Value patch = api::Value::object();
+    for (const auto& [key, value] : after.members()) {
+        const api::Value* old = before.find(key);
+        if (old == nullptr) {
+            if (!value.is_null()) patch.set(key, value);
+        } else if (old->is_object() && value.is_object()) {
+            api::Value inner = merge_patch_between(*old, value);
+            if (!inner.empty()) patch.set(key, std::move(inner));
+        } else if (!(*old == value)) {
+            patch.set(key, value);
+        }
+    }
+    for (const auto& [key, value] : before.members()) {
+        if (!after.has(key)) patch.set(key, nullptr);
+    }
+    return patch;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,151 @@
+// control/queue/integration.cpp - reading jobs by their tables.
+#include "control/queue/integration.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "control/fold_pod.h"
+#include "control/queue/names.h"
+
+namespace muster::control::queue {
+namespace {
+
+using api::Value;
+
+std::int64_t count_of(const PodSetRule& rule, const Value& holder) {
+    std::optional<std::int64_t> least;
+    for (const std::string_view path : rule.counts) {
+        const Value& value = holder.path(path);
+        if (!value.is_integer()) continue;
+        least = least ? std::min(*least, value.as_integer()) : value.as_integer();
+    }
+    const std::int64_t times = rule.times.empty() ? 1 : holder.path(rule.times).integer_or(1);
+    return least.value_or(1) * std::max<std::int64_t>(times, 1);
+}
+
+PodSet pod_set_of(const PodSetRule& rule, const Value& object) {
+    PodSet set{std::string(rule.name), count_of(rule, object), {}, "", 0, ""};
+    if (rule.made != nullptr) {
+        set.pod_template = rule.made(object);
+    } else {
+        set.pod_template = object.path(rule.pod_template);
+        set.place = rule.pod_template;
+    }
+    return set;
+}
+
+void add_pod_sets(const PodSetRule& rule, const Value& object, std::vector<PodSet>& sets) {
+    if (rule.applies != nullptr && !rule.applies(object)) return;
+    if (rule.list.empty()) {
+        sets.push_back(pod_set_of(rule, object));
+        return;
+    }
+    const Value& list = object.path(rule.list);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        sets.push_back({to_lower(list[i][rule.name].text()), count_of(rule, list[i]),
+                        list[i].path(rule.pod_template), std::string(rule.list), i,
+                        std::string(rule.pod_template)});
+    }
+}
+
+void add_living_pods(const kube::Cache& seen, std::string_view owner_uid, int depth,
+                     std::vector<kube::ObjectPtr>& found) {
+    constexpr int depth_max = 8;  // Owners in a circle must not hang us.
+    if (owner_uid.empty() || depth > depth_max) return;
+    for (kube::ObjectPtr& pod : seen.owned_by(pods, owner_uid)) {
+        if (!is_finished_pod(*pod)) found.push_back(std::move(pod));
+    }
+    for (const api::GroupResource& resource : {jobs, ray_clusters, ray_jobs}) {
+        for (const kube::ObjectPtr& owned : seen.owned_by(resource, owner_uid))
+            add_living_pods(seen, owned->uid, depth + 1, found);
+    }
+}
+
+}  // namespace
+
+const JobKind* find_job_kind(const api::GroupResource& resource) {
+    for (const JobKind& kind : job_kinds()) {
+        if (kind.resource == resource) return &kind;
+    }
+    return nullptr;
+}
+
+const JobKind* find_job_kind_named(std::string_view group_version, std::string_view kind_name) {
+    const std::string group = api::parse_group_version(group_version).group;
+    for (const JobKind& kind : job_kinds()) {
+        if (kind.kind == kind_name && kind.resource.group == group) return &kind;
+    }
+    return nullptr;
+}
+
+std::vector<PodSet> pod_sets_of(const JobKind& kind, const Value& object) {
+    if (kind.find_pod_sets != nullptr) return kind.find_pod_sets(object);
+    std::vector<PodSet> sets;
+    for (const PodSetRule& rule : kind.pod_sets)
+        add_pod_sets(rule, object, sets);
+    return sets;
+}
+
+bool is_suspended(const JobKind& kind, const Value& object) {
+    if (!kind.suspend.empty()) return object.path(kind.suspend).boolean_or(false);
+    return !object["status"]["canrun"].boolean_or(false);
+}
+
+std::optional<JobEnd> end_of(const JobKind& kind, const Value& object) {
+    for (const EndRule& rule : kind.ends) {
+        if (rule.sign == EndRule::Sign::condition) {
+            const Value& condition = condition_of(object["status"], rule.where);
+            if (condition["status"].text_or("") == "True")
+                return JobEnd{rule.success, condition["message"].text()};
+        } else if (object.path(rule.where).text_or("") == rule.value) {
+            return JobEnd{rule.success, object.path(rule.message).text()};
+        }
+    }
+    return std::nullopt;
+}
+
+bool are_pods_ready(const JobKind& kind, const Value& object) {
+    if (!kind.ready_field.empty())
+        return object.path(kind.ready_field).text_or("") == kind.ready_value;
+    std::int64_t wanted = 0;
+    for (const PodSet& set : pod_sets_of(kind, object))
+        wanted += set.count;
+    std::int64_t ready = 0;
+    for (const std::string_view path : kind.ready_counts)
+        ready += object.path(path).integer_or(0);
+    return ready >= wanted;
+}
+
+std::int64_t reclaimable_pods(const JobKind& kind, const Value& object) {
+    if (kind.has_reclaimable == nullptr || !kind.has_reclaimable(object)) return 0;
+    const std::int64_t parallelism = object["spec"]["parallelism"].integer_or(1);
+    const std::int64_t succeeded = object["status"]["succeeded"].integer_or(0);
+    if (parallelism == 1 || succeeded == 0) return 0;
+    const std::int64_t wanted =
+        std::min(parallelism, object["spec"]["completions"].integer_or(parallelism));
+    const std::int64_t left = object["spec"]["completions"].integer_or(parallelism) - succeeded;
+    return left >= wanted ? 0 : wanted - std::max<std::int64_t>(left, 0);
+}
+
+Value* find_template(Value& object, const PodSet& pod_set) {
+    if (pod_set.place.empty()) return nullptr;
+    if (pod_set.list.empty()) return &at_path(object, pod_set.place);
+    Value& list = at_path(object, pod_set.list);
+    if (!list.is_array() || pod_set.index >= list.size()) return nullptr;
+    return &at_path(list.mutable_items()[pod_set.index], pod_set.place);
+}
+
+std::vector<kube::ObjectPtr> living_pods(const kube::Cache& seen, std::string_view owner_uid) {
+    std::vector<kube::ObjectPtr> found;
+    add_living_pods(seen, owner_uid, 0, found);
+    return found;
+}
+
+Value& at_path(Value& object, std::string_view dotted) {
+    Value* here = &object;
+    for (const std::string_view step : split(dotted, '.'))
+        here = &here->at(step);
+    return *here;
+}
+
+}  // namespace muster::control::queue

@@ -1,0 +1,99 @@
+// control/queue/integration.h - what the queues must know of each kind of job, one table per kind;
+// a further kind is a further table.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/kind.h"
+#include "api/value.h"
+#include "kube/cache.h"
+
+namespace muster::control::queue {
+
+/// Pods of a job that start together, and where their template stands in the job.
+struct PodSet {
+    std::string name;
+    std::int64_t count = 1;
+    api::Value pod_template;
+    std::string list;  // Path of the list that the template's item is in; empty: none.
+    std::size_t index = 0;
+    std::string place;  // Path from the object or the item; empty: it does not stand in the job.
+};
+
+/// Where the count and the template of pods stand in a kind of job.
+struct PodSetRule {
+    std::string_view name;  // Of the pod set; with `list` the member of the item that has it.
+    std::string_view list;  // Path of a list with a pod set for each item; empty: one pod set.
+    std::string_view pod_template;                 // Path from the object, or from the item.
+    std::vector<std::string_view> counts;          // Paths; the least of those present; none: 1.
+    std::string_view times;                        // Path of a factor; absent: 1.
+    bool (*applies)(const api::Value& object);     // Null: always.
+    api::Value (*made)(const api::Value& object);  // The template that its controller makes up.
+};
+
+/// How a job shows that it is over.
+struct EndRule {
+    enum class Sign { condition, field };
+    enum class Success { no, yes };
+    Sign sign = Sign::condition;
+    std::string_view where;  // Condition type, or path.
+    std::string_view value;  // Of the field.
+    Success success = Success::yes;
+    std::string_view message;  // Path of a text; conditions have their own.
+};
+
+/// One kind of job.
+struct JobKind {
+    api::GroupResource resource;
+    std::string_view version;  // In which the cache holds it.
+    std::string_view kind;
+    std::string_view suspend;  // Path of the field; empty: it waits until told otherwise.
+    std::vector<PodSetRule> pod_sets;
+    std::vector<PodSet> (*find_pod_sets)(const api::Value& object);  // In place of `pod_sets`.
+    std::vector<EndRule> ends;
+    std::string_view ready_field;  // Ready when this has `ready_value`, ...
+    std::string_view ready_value;
+    std::vector<std::string_view> ready_counts;  // ... or when these together reach all pods.
+    std::string_view active;                     // Path of its own count of living pods.
+    bool (*has_reclaimable)(const api::Value& object);
+    std::vector<api::FieldError> (*check)(const api::Value& object);  // What queues cannot manage.
+};
+
+/// All kinds that queues manage.
+const std::vector<JobKind>& job_kinds();
+
+/// Null when the kind is not one of them.
+const JobKind* find_job_kind(const api::GroupResource& resource);
+const JobKind* find_job_kind_named(std::string_view api_version, std::string_view kind);
+
+/// How a job ended.
+struct JobEnd {
+    EndRule::Success success = EndRule::Success::yes;
+    std::string message;
+};
+
+std::vector<PodSet> pod_sets_of(const JobKind& kind, const api::Value& object);
+bool is_suspended(const JobKind& kind, const api::Value& object);
+std::optional<JobEnd> end_of(const JobKind& kind, const api::Value& object);
+
+/// All its pods are ready or done, as far as the job says.
+bool are_pods_ready(const JobKind& kind, const api::Value& object);
+
+/// Pods that are done for good and will not be replaced, by pod set.
+std::int64_t reclaimable_pods(const JobKind& kind, const api::Value& object);
+
+/// The template of a pod set inside a (copied) job. Null when it does not stand there.
+api::Value* find_template(api::Value& object, const PodSet& pod_set);
+
+/// The pods that belong to an owner through any number of jobs and clusters and whose processes may
+/// still live.
+std::vector<kube::ObjectPtr> living_pods(const kube::Cache& seen, std::string_view owner_uid);
+
+/// The value at a dotted path, made on the way.
+api::Value& at_path(api::Value& object, std::string_view dotted);
+
+}  // namespace muster::control::queue

@@ -1,0 +1,374 @@
+// control/queue/jobs.cpp - reconciling a queued job with its Workload.
+#include "control/queue/jobs.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "control/conditions.h"
+#include "control/fold_pod.h"
+#include "control/queue/integration.h"
+#include "control/queue/managed.h"
+#include "control/queue/names.h"
+#include "control/queue/orphans.h"
+#include "control/queue/start.h"
+#include "control/queue/workload.h"
+
+namespace muster::control::queue {
+namespace {
+
+using api::Value;
+
+/// One reconcile in the making.
+struct Pass {
+    const JobKind& kind;
+    const kube::Cache& seen;
+    const kube::Object& job;
+    Time now;
+    std::vector<PodSet> pod_sets;
+    kube::ObjectPtr workload = nullptr;
+    Reconciled result = {};
+
+    bool suspended() const { return is_suspended(kind, job.value); }
+    std::string workload_text() const { return job.key.ns + "/" + workload->key.name; }
+
+    void tell(const char* reason, std::string message) {
+        result.events.push_back({job.key, "Normal", reason, std::move(message), ""});
+    }
+
+    /// Changes the job to `wanted`; lists are replaced whole, so then nobody else may have written.
+    void change_job(const Value& wanted) {
+        Value patch = merge_patch_between(job.value, wanted);
+        if (patch.empty()) return;
+        bool has_lists = false;
+        for (const PodSet& set : pod_sets)
+            has_lists = has_lists || !set.list.empty();
+        result.writes.push_back({.verb = Write::Verb::merge_patch,
+                                 .key = job.key,
+                                 .api_version = job.value["apiVersion"].text(),
+                                 .subresource = "",
+                                 .body = std::move(patch),
+                                 .version = has_lists ? job.version : 0,
+                                 .uid = "",
+                                 .propagation = ""});
+    }
+
+    void change_workload(const Value& wanted) {
+        Value patch = merge_patch_between(workload->value, wanted);
+        if (patch.empty()) return;
+        result.writes.push_back({.verb = Write::Verb::merge_patch,
+                                 .key = workload->key,
+                                 .api_version = std::string(kueue_api_version),
+                                 .subresource = "",
+                                 .body = std::move(patch),
+                                 .version = workload->version,
+                                 .uid = "",
+                                 .propagation = ""});
+    }
+
+    void change_status(const Value& status) {
+        if (auto write = status_write(*workload, status))
+            result.writes.push_back(std::move(*write));
+    }
+};
+
+/// The workload that belongs to the job; a terminating one is only waited for.
+struct Owned {
+    kube::ObjectPtr workload;
+    std::vector<kube::ObjectPtr> surplus;
+    bool any_terminating = false;
+};
+
+Owned owned_workloads(const kube::Cache& seen, const JobKind& kind, const kube::Object& job) {
+    Owned owned;
+    const std::string name = workload_name(kind.kind, kind.resource.group, job.key.name, job.uid);
+    for (kube::ObjectPtr& candidate : seen.owned_by(workloads, job.uid)) {
+        if (candidate->is_terminating()) {
+            owned.any_terminating = true;
+        } else if (candidate->key.name == name || owned.workload == nullptr) {
+            std::swap(owned.workload, candidate);
+            if (candidate != nullptr) owned.surplus.push_back(std::move(candidate));
+        } else {
+            owned.surplus.push_back(std::move(candidate));
+        }
+    }
+    return owned;
+}
+
+void stop_job(Pass& pass, std::string message) {
+    if (pass.kind.suspend.empty() || pass.suspended()) return;
+    Value wanted = pass.job.value;
+    at_path(wanted, pass.kind.suspend) = true;
+    pass.change_job(wanted);
+    pass.tell("Stopped", std::move(message));
+}
+
+void create_workload(Pass& pass) {
+    const auto priority = priority_of(pass.seen, pass.job.value, pass.pod_sets);
+    if (const auto* missing = std::get_if<MissingClass>(&priority)) {
+        pass.result.events.push_back({pass.job.key, "Warning", "WorkloadPriorityClassNotFound",
+                                      "PriorityClass \"" + missing->name + "\" not found", ""});
+        pass.result.look_again = seconds(5);
+        return;
+    }
+    if (pass.pod_sets.empty()) {
+        pass.result.events.push_back({pass.job.key, "Warning", "ErrWorkloadCompose",
+                                      "the job has no pods to queue for: nothing says how many "
+                                      "pods it starts and what they need",
+                                      ""});
+        return;
+    }
+    Value made = new_workload(pass.kind, pass.job, pass.pod_sets, std::get<Priority>(priority));
+    const api::Key key{workloads, pass.job.key.ns, made["metadata"]["name"].text()};
+    pass.tell("CreatedWorkload", "Created Workload: " + key.ns + "/" + key.name);
+    pass.result.writes.push_back({.verb = Write::Verb::create,
+                                  .key = key,
+                                  .api_version = std::string(kueue_api_version),
+                                  .subresource = "",
+                                  .body = std::move(made),
+                                  .version = 0,
+                                  .uid = "",
+                                  .propagation = ""});
+}
+
+void finish_workload(Pass& pass, const JobEnd& end) {
+    Value status = pass.workload->value["status"];
+    const char* reason = end.success == EndRule::Success::yes ? "Succeeded" : "Failed";
+    const std::string message =
+        !end.message.empty()
+            ? end.message
+            : std::string(end.success == EndRule::Success::yes ? "Job finished successfully"
+                                                               : "Job failed");
+    if (!set_condition(status.at("conditions"), {"Finished", "True", reason, message}, pass.now))
+        return;
+    pass.change_status(status);
+    pass.tell("FinishedWorkload", "Workload '" + pass.workload_text() + "' is declared finished");
+}
+
+/// A waiting workload follows its job's templates, queue and priority.
+void follow_job(Pass& pass) {
+    Value wanted = pass.workload->value;
+    Value& spec = wanted.at("spec");
+    if (!agree(wanted, pass.pod_sets, Compare::everything)) {
+        spec.set("podSets", to_pod_sets(pass.pod_sets));
+        pass.tell("UpdatedWorkload",
+                  "Updated not matching Workload for suspended job: " + pass.workload_text());
+    }
+    spec.set("queueName", Value(queue_name_of(pass.job.value)));
+    const auto priority = priority_of(pass.seen, pass.job.value, pass.pod_sets);
+    if (const auto* found = std::get_if<Priority>(&priority);
+        found != nullptr && !(found->reference == spec["priorityClassRef"])) {
+        spec.set("priority", found->value);
+        if (found->reference.is_null()) {
+            spec.erase("priorityClassRef");
+        } else {
+            spec.set("priorityClassRef", found->reference);
+        }
+    }
+    pass.change_workload(wanted);
+}
+
+/// Puts the templates back as the workload has them. A Job's may change only before its start.
+void restore_templates(Pass& pass) {
+    const Value wanted = restored(pass.kind, pass.job.value, pass.workload->value);
+    if (merge_patch_between(pass.job.value, wanted).empty()) return;
+    if (pass.kind.resource == jobs && pass.job.value["status"].has("startTime")) {
+        pass.result.writes.push_back(
+            {.verb = Write::Verb::merge_patch,
+             .key = pass.job.key,
+             .api_version = "batch/v1",
+             .subresource = "status",
+             .body = Value::object({{"status", Value::object({{"startTime", nullptr}})}}),
+             .version = 0,
+             .uid = "",
+             .propagation = ""});
+    }
+    pass.change_job(wanted);
+}
+
+bool is_quiet(const Pass& pass) {
+    const bool counts_none =
+        pass.kind.active.empty() || pass.job.value.path(pass.kind.active).integer_or(0) == 0;
+    return counts_none && living_pods(pass.seen, pass.job.uid).empty();
+}
+
+/// The quota goes back when the last process is gone.
+void end_eviction(Pass& pass) {
+    if (!pass.suspended()) {
+        stop_job(pass, condition_of(pass.workload->value["status"], "Evicted")["message"].text());
+        return;
+    }
+    if (!is_quiet(pass)) return;
+    restore_templates(pass);
+    Value status = pass.workload->value["status"];
+    clear_admission(status, pass.now);
+    pass.change_status(status);
+}
+
+void start_job(Pass& pass) {
+    if (pass.kind.suspend.empty()) return;
+    const auto wanted = started(pass.seen, pass.kind, pass.job, *pass.workload);
+    if (!wanted) {
+        pass.result.look_again = seconds(1);
+        return;
+    }
+    pass.change_job(*wanted);
+    pass.tell("Started", "Admitted by clusterQueue " +
+                             pass.workload->value.path("status.admission.clusterQueue").text());
+}
+
+void report_progress(Pass& pass) {
+    Value status = pass.workload->value["status"];
+    Value& conditions = status.at("conditions");
+    const Value before = condition_of(status, "PodsReady");
+    if (are_pods_ready(pass.kind, pass.job.value)) {
+        const bool again = before["reason"].text_or("") == "WaitForRecovery";
+        set_condition(conditions,
+                      {"PodsReady", "True", again ? "Recovered" : "Started",
+                       "All pods reached readiness and the workload is running"},
+                      pass.now);
+    } else if (before["status"].text_or("") == "True") {
+        set_condition(conditions,
+                      {"PodsReady", "False", "WaitForRecovery",
+                       "At least one pod has failed, waiting for recovery"},
+                      pass.now);
+    } else if (before.is_null()) {
+        set_condition(conditions,
+                      {"PodsReady", "False", "WaitForStart", "Not all pods are ready or succeeded"},
+                      pass.now);
+    }
+    const std::int64_t done = reclaimable_pods(pass.kind, pass.job.value);
+    if (done > 0 && !pass.pod_sets.empty()) {
+        status.set(
+            "reclaimablePods",
+            Value::array({Value::object({{"name", pass.pod_sets.front().name}, {"count", done}})}));
+    }
+    pass.change_status(status);
+}
+
+/// The job was changed under a workload that holds quota: it starts over with a new one.
+void start_over(Pass& pass) {
+    stop_job(pass, "No matching Workload; restoring pod templates according to existent Workload");
+    pass.tell("DeletedWorkload", "Deleted not matching Workload: " + pass.workload_text());
+    pass.result.writes.push_back({.verb = Write::Verb::remove,
+                                  .key = pass.workload->key,
+                                  .api_version = std::string(kueue_api_version),
+                                  .subresource = "",
+                                  .body = {},
+                                  .version = 0,
+                                  .uid = pass.workload->uid,
+                                  .propagation = ""});
+}
+
+void reconcile_with_workload(Pass& pass) {
+    const Value& workload = pass.workload->value;
+    const bool holds = has_admission(workload);
+    if (is_finished(workload)) {
+        stop_job(pass, "The workload is finished");
+    } else if (holds && is_evicted(workload)) {
+        end_eviction(pass);
+    } else if (holds && !agree(workload, pass.pod_sets, Compare::counts_and_requests)) {
+        start_over(pass);
+    } else if (is_admitted(workload)) {
+        if (pass.suspended()) {
+            start_job(pass);
+        } else {
+            report_progress(pass);
+        }
+    } else if (!pass.suspended()) {
+        stop_job(pass, "Not admitted by cluster queue");
+    } else if (!holds) {
+        follow_job(pass);
+    }
+}
+
+Reconciled reconcile(const JobKind& kind, const kube::Cache& seen, const api::Key& key, Time now) {
+    const kube::ObjectPtr job = seen.find(key);
+    if (job == nullptr || job->is_terminating()) return {};
+    if (!is_managed(job->value, key.ns, find_in(seen))) return {};
+    Pass pass{kind, seen, *job, now, pod_sets_of(kind, job->value)};
+    Owned owned = owned_workloads(seen, kind, *job);
+    pass.workload = owned.workload;
+    const auto end = end_of(kind, job->value);
+    if (end) {
+        if (pass.workload != nullptr && !is_finished(pass.workload->value))
+            finish_workload(pass, *end);
+        return std::move(pass.result);
+    }
+    for (const kube::ObjectPtr& surplus : owned.surplus) {
+        pass.tell("DeletedWorkload",
+                  "Deleted not matching Workload: " + key.ns + "/" + surplus->key.name);
+        pass.result.writes.push_back({.verb = Write::Verb::remove,
+                                      .key = surplus->key,
+                                      .api_version = std::string(kueue_api_version),
+                                      .subresource = "",
+                                      .body = {},
+                                      .version = 0,
+                                      .uid = surplus->uid,
+                                      .propagation = ""});
+    }
+    if (pass.workload != nullptr) {
+        reconcile_with_workload(pass);
+    } else {
+        stop_job(pass, "Missing Workload; unable to restore pod templates");
+        if (!owned.any_terminating) create_workload(pass);
+    }
+    return std::move(pass.result);
+}
+
+/// A pod that is gone or done may end an eviction of the job at the top of its owners.
+std::vector<api::Key> jobs_above(const JobKind& kind, const kube::Cache& seen,
+                                 const kube::Object* before, const kube::Object* after) {
+    if (after != nullptr && !is_finished_pod(*after)) return {};
+    Value owner = controller_of((after != nullptr ? after : before)->value);
+    const std::string ns = (after != nullptr ? after : before)->key.ns;
+    std::vector<api::Key> keys;
+    constexpr int depth_max = 10;
+    for (int depth = 0; depth < depth_max && !owner.is_null(); ++depth) {
+        const JobKind* above =
+            find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
+        if (above == nullptr) break;
+        api::Key key{above->resource, ns, owner["name"].text()};
+        const kube::ObjectPtr object = seen.find(key);
+        if (above == &kind) keys.push_back(std::move(key));
+        if (object == nullptr) break;
+        owner = controller_of(object->value);
+    }
+    return keys;
+}
+
+Controller job_controller(const JobKind& kind) {
+    Controller controller;
+    controller.name = kind.resource.group + "/" + std::string(kind.kind);
+    for (char& c : controller.name)
+        c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+    controller.name += "-kueue-controller";
+    const JobKind* table = &kind;
+    controller.watches = {watch_self(kind.resource, std::string(kind.version)),
+                          watch_owned(workloads, std::string(kueue_version), kind.resource)};
+    controller.watches.push_back(
+        {pods, "v1",
+         [table](const kube::Cache& seen, const kube::Object* before, const kube::Object* after) {
+             return jobs_above(*table, seen, before, after);
+         }});
+    for (const api::GroupResource& child : {jobs, ray_clusters}) {
+        if (child != kind.resource)
+            controller.watches.push_back(watch_owned(child, "v1", kind.resource));
+    }
+    controller.reconcile = [table](const kube::Cache& seen, const api::Key& key, Time now) {
+        return reconcile(*table, seen, key, now);
+    };
+    return controller;
+}
+
+}  // namespace
+
+std::vector<Controller> job_controllers() {
+    std::vector<Controller> controllers;
+    for (const JobKind& kind : job_kinds())
+        controllers.push_back(job_controller(kind));
+    controllers.push_back(orphan_controller());
+    return controllers;
+}
+
+}  // namespace muster::control::queue

@@ -1,0 +1,50 @@
+// control/queue/names.h - the labels, annotations, finalizers and resources of Kueue's objects.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/kind.h"
+
+namespace muster::control::queue {
+
+inline const api::GroupResource workloads{"kueue.x-k8s.io", "workloads"};
+inline const api::GroupResource cluster_queues{"kueue.x-k8s.io", "clusterqueues"};
+inline const api::GroupResource local_queues{"kueue.x-k8s.io", "localqueues"};
+inline const api::GroupResource flavors{"kueue.x-k8s.io", "resourceflavors"};
+inline const api::GroupResource workload_priority_classes{"kueue.x-k8s.io",
+                                                          "workloadpriorityclasses"};
+inline const api::GroupResource priority_classes{"scheduling.k8s.io", "priorityclasses"};
+inline const api::GroupResource namespaces{"", "namespaces"};
+inline const api::GroupResource nodes{"", "nodes"};
+inline const api::GroupResource pods{"", "pods"};
+inline const api::GroupResource jobs{"batch", "jobs"};
+inline const api::GroupResource ray_clusters{"ray.io", "rayclusters"};
+inline const api::GroupResource ray_jobs{"ray.io", "rayjobs"};
+inline const api::GroupResource app_wrappers{"workload.codeflare.dev", "appwrappers"};
+inline const api::GroupResource old_app_wrappers{"mcad.ibm.com", "appwrappers"};
+
+inline constexpr std::string_view kueue_version =
+    "v1beta2";  // In which the cache holds Kueue's kinds.
+inline constexpr std::string_view kueue_api_version = "kueue.x-k8s.io/v1beta2";
+
+inline constexpr std::string_view queue_name_label = "kueue.x-k8s.io/queue-name";
+inline constexpr std::string_view priority_class_label = "kueue.x-k8s.io/priority-class";
+inline constexpr std::string_view max_time_label = "kueue.x-k8s.io/max-exec-time-seconds";
+inline constexpr std::string_view job_uid_label = "kueue.x-k8s.io/job-uid";
+inline constexpr std::string_view pod_set_label = "kueue.x-k8s.io/podset";
+inline constexpr std::string_view cluster_queue_label = "kueue.x-k8s.io/cluster-queue-name";
+inline constexpr std::string_view local_queue_label = "kueue.x-k8s.io/local-queue-name";
+inline constexpr std::string_view workload_annotation = "kueue.x-k8s.io/workload";
+inline constexpr std::string_view default_queue_annotation = "kueue.x-k8s.io/default-queue";
+inline constexpr std::string_view in_use_finalizer = "kueue.x-k8s.io/resource-in-use";
+
+inline bool is_app_wrapper(const api::GroupResource& resource) {
+    return resource == app_wrappers || resource == old_app_wrappers;
+}
+
+/// The workload of a job: `<kind>-<name>-<5 hex>`, where the hash is over the job's identity.
+std::string workload_name(std::string_view kind, std::string_view group, std::string_view name,
+                          std::string_view uid);
+
+}  // namespace muster::control::queue

@@ -1,0 +1,173 @@
+// control/queue/orphans.cpp - the Workload's own controller.
+#include "control/queue/orphans.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "control/conditions.h"
+#include "control/fold_pod.h"
+#include "control/queue/integration.h"
+#include "control/queue/managed.h"
+#include "control/queue/names.h"
+#include "control/queue/workload.h"
+
+namespace muster::control::queue {
+namespace {
+
+using api::Value;
+
+bool has_finalizer(const Value& workload) {
+    const auto& all = workload["metadata"]["finalizers"].items();
+    return std::any_of(all.begin(), all.end(),
+                       [](const Value& each) { return each.text_or("") == in_use_finalizer; });
+}
+
+Write without_finalizer(const kube::Object& workload) {
+    Value left = Value::array();
+    for (const Value& each : workload.value["metadata"]["finalizers"].items()) {
+        if (each.text_or("") != in_use_finalizer) left.push(each);
+    }
+    return {.verb = Write::Verb::merge_patch,
+            .key = workload.key,
+            .api_version = std::string(kueue_api_version),
+            .subresource = "",
+            .body = Value::object({{"metadata", Value::object({{"finalizers", std::move(left)}})}}),
+            .version = workload.version,
+            .uid = "",
+            .propagation = ""};
+}
+
+/// Some process that was started for the workload may still live.
+bool has_living_pods(const kube::Cache& seen, const kube::Object& workload) {
+    if (!living_pods(seen, workload.label(job_uid_label)).empty()) return true;
+    // What made the pods may be gone before them: then only their annotation tells.
+    for (const kube::ObjectPtr& pod : seen.list(pods, workload.key.ns)) {
+        if (pod->annotation(workload_annotation) == workload.key.name && !is_finished_pod(*pod))
+            return true;
+    }
+    return false;
+}
+
+bool owner_is_there(const kube::Cache& seen, const kube::Object& workload, const Value& owner) {
+    const JobKind* kind =
+        find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
+    if (kind == nullptr) return true;  // Somebody else's kind: not ours to judge.
+    const auto found = seen.find({kind->resource, workload.key.ns, owner["name"].text()});
+    return found != nullptr && found->uid == owner["uid"].text_or("");
+}
+
+void leave(const kube::Cache& seen, const kube::Object& workload, Reconciled& result) {
+    if (!has_finalizer(workload.value)) return;
+    if (!is_finished(workload.value) && has_living_pods(seen, workload)) return;
+    result.writes.push_back(without_finalizer(workload));
+}
+
+void end_orphan(const kube::Object& workload, Time now, Reconciled& result) {
+    Value status = workload.value["status"];
+    set_condition(status.at("conditions"),
+                  {"Finished", "True", "OwnerNotFound", "The workload's owner was not found"}, now);
+    if (auto write = status_write(workload, status)) result.writes.push_back(std::move(*write));
+}
+
+/// Deactivates what ran too long; looks again when it will have.
+void check_time(const kube::Object& workload, Time now, Reconciled& result) {
+    const Value& limit = workload.value["spec"]["maximumExecutionTimeSeconds"];
+    if (!limit.is_integer() || !is_admitted(workload.value) || is_evicted(workload.value)) return;
+    if (!workload.value["spec"]["active"].boolean_or(true)) return;
+    const Value& status = workload.value["status"];
+    const Time since = fold_time(condition_of(status, "Admitted")["lastTransitionTime"]);
+    const Duration spent =
+        (now - since) + seconds(status["accumulatedPastExecutionTimeSeconds"].integer_or(0));
+    const Duration left = seconds(limit.as_integer()) - spent;
+    if (left > Duration{}) {
+        result.look_again = left;
+        return;
+    }
+    const std::string message = "Exceeding the maximum execution time";
+    Value target = status;
+    set_condition(target.at("conditions"),
+                  {"DeactivationTarget", "True", "MaximumExecutionTimeExceeded", message}, now);
+    if (auto write = status_write(workload, target)) {
+        write->version = 0;
+        result.writes.push_back(std::move(*write));
+    }
+    result.writes.push_back({.verb = Write::Verb::merge_patch,
+                             .key = workload.key,
+                             .api_version = std::string(kueue_api_version),
+                             .subresource = "",
+                             .body = Value::object({{"spec", Value::object({{"active", false}})}}),
+                             .version = 0,
+                             .uid = "",
+                             .propagation = ""});
+    result.events.push_back({workload.key, "Warning", "MaximumExecutionTimeExceeded", message, ""});
+}
+
+Reconciled reconcile(const kube::Cache& seen, const api::Key& key, Time now) {
+    Reconciled result;
+    const kube::ObjectPtr workload = seen.find(key);
+    if (workload == nullptr) return result;
+    if (workload->is_terminating()) {
+        leave(seen, *workload, result);
+        return result;
+    }
+    const Value& owner = controller_of(workload->value);
+    const bool had_owner = !workload->label(job_uid_label).empty();
+    if (!owner.is_null() && !owner_is_there(seen, *workload, owner)) {
+        result.writes.push_back({.verb = Write::Verb::remove,
+                                 .key = key,
+                                 .api_version = std::string(kueue_api_version),
+                                 .subresource = "",
+                                 .body = {},
+                                 .version = 0,
+                                 .uid = workload->uid,
+                                 .propagation = "Background"});
+    } else if (owner.is_null() && had_owner && !is_finished(workload->value)) {
+        end_orphan(*workload, now, result);
+    } else if (is_finished(workload->value)) {
+        if (has_finalizer(workload->value)) result.writes.push_back(without_finalizer(*workload));
+    } else {
+        check_time(*workload, now, result);
+    }
+    return result;
+}
+
+/// The workloads whose job is (or was) this object.
+std::vector<api::Key> workloads_of(const kube::Cache& seen, const kube::Object* before,
+                                   const kube::Object* after) {
+    if (after != nullptr) return {};
+    std::vector<api::Key> keys;
+    for (const kube::ObjectPtr& workload : seen.owned_by(workloads, before->uid))
+        keys.push_back(workload->key);
+    return keys;
+}
+
+/// Terminating workloads in the namespace of a pod that is gone.
+std::vector<api::Key> terminating_near(const kube::Cache& seen, const kube::Object* before,
+                                       const kube::Object* after) {
+    if (after != nullptr && !is_finished_pod(*after)) return {};
+    const kube::Object& pod = after != nullptr ? *after : *before;
+    const std::string_view named = pod.annotation(workload_annotation);
+    if (!named.empty()) return {{workloads, pod.key.ns, std::string(named)}};
+    if (controller_of(pod.value).is_null()) return {};  // Nobody's pod is no workload's.
+    std::vector<api::Key> keys;
+    for (const kube::ObjectPtr& workload : seen.list(workloads, pod.key.ns)) {
+        if (workload->is_terminating()) keys.push_back(workload->key);
+    }
+    return keys;
+}
+
+}  // namespace
+
+Controller orphan_controller() {
+    Controller controller;
+    controller.name = "kueue-workload-controller";
+    controller.watches = {watch_self(workloads, std::string(kueue_version)),
+                          Watch{pods, "v1", terminating_near}};
+    for (const JobKind& kind : job_kinds())
+        controller.watches.push_back({kind.resource, std::string(kind.version), workloads_of});
+    controller.reconcile = reconcile;
+    return controller;
+}
+
+}  // namespace muster::control::queue

@@ -1,0 +1,98 @@
+// control/queue/start.cpp - pod templates of admitted jobs.
+#include "control/queue/start.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "control/queue/names.h"
+
+namespace muster::control::queue {
+namespace {
+
+using api::Value;
+
+const Value& named(const Value& list, std::string_view name) {
+    static const Value none;
+    for (const Value& item : list.items()) {
+        if (item["name"].text_or("") == name) return item;
+    }
+    return none;
+}
+
+void add_toleration(Value& pod_spec, const Value& toleration) {
+    const auto& present = pod_spec["tolerations"].items();
+    if (std::find(present.begin(), present.end(), toleration) == present.end())
+        pod_spec.at("tolerations").push(toleration);
+}
+
+bool add_flavors(const kube::Cache& seen, const Value& assignment, Value& pod_spec) {
+    std::set<std::string> names;
+    for (const auto& [resource, flavor] : assignment["flavors"].members())
+        names.insert(flavor.text());
+    for (const std::string& name : names) {
+        const kube::ObjectPtr flavor = seen.find({flavors, "", name});
+        if (flavor == nullptr) return false;
+        const Value& spec = flavor->value["spec"];
+        for (const auto& [key, value] : spec["nodeLabels"].members())
+            pod_spec.at("nodeSelector").set(key, value);
+        for (const Value& toleration : spec["tolerations"].items())
+            add_toleration(pod_spec, toleration);
+    }
+    return true;
+}
+
+void add_marks(const kube::Object& workload, const PodSet& set, Value& metadata) {
+    Value& labels = metadata.at("labels");
+    labels.set(pod_set_label, set.name);
+    const auto add_short = [&labels](std::string_view label, std::string_view value) {
+        constexpr std::size_t label_max = 63;  // A longer name cannot be a label's value.
+        if (!value.empty() && value.size() <= label_max) labels.set(label, value);
+    };
+    add_short(cluster_queue_label,
+              workload.value.path("status.admission.clusterQueue").text_or(""));
+    add_short(local_queue_label, workload.value["spec"]["queueName"].text_or(""));
+    metadata.at("annotations").set(workload_annotation, workload.key.name);
+}
+
+void set_or_erase(Value& object, std::string_view field, const Value& value) {
+    if (value.is_null() || (value.empty() && !object.has(field))) {
+        object.erase(field);
+    } else {
+        object.set(field, value);
+    }
+}
+
+}  // namespace
+
+std::optional<Value> started(const kube::Cache& seen, const JobKind& kind, const kube::Object& job,
+                             const kube::Object& workload) {
+    Value made = job.value;
+    const Value& assignments = workload.value.path("status.admission.podSetAssignments");
+    for (const PodSet& set : pod_sets_of(kind, job.value)) {
+        Value* pod_template = find_template(made, set);
+        if (pod_template == nullptr) continue;
+        if (!add_flavors(seen, named(assignments, set.name), pod_template->at("spec")))
+            return std::nullopt;
+        add_marks(workload, set, pod_template->at("metadata"));
+    }
+    if (!kind.suspend.empty()) at_path(made, kind.suspend) = false;
+    return made;
+}
+
+Value restored(const JobKind& kind, const Value& job, const Value& workload) {
+    Value made = job;
+    for (const PodSet& set : pod_sets_of(kind, job)) {
+        Value* pod_template = find_template(made, set);
+        const Value& original = named(workload["spec"]["podSets"], set.name)["template"];
+        if (pod_template == nullptr || original.is_null()) continue;
+        for (const char* part : {"labels", "annotations"})
+            set_or_erase(pod_template->at("metadata"), part, original["metadata"][part]);
+        for (const char* part : {"nodeSelector", "tolerations"})
+            set_or_erase(pod_template->at("spec"), part, original["spec"][part]);
+    }
+    return made;
+}
+
+}  // namespace muster::control::queue

@@ -1,0 +1,172 @@
+// control/queue/workload.cpp - Workloads of jobs.
+#include "control/queue/workload.h"
+
+#include <utility>
+
+#include "base/text.h"
+#include "control/conditions.h"
+#include "control/fold_pod.h"
+#include "control/owner.h"
+#include "control/queue/managed.h"
+#include "control/queue/names.h"
+
+namespace muster::control::queue {
+namespace {
+
+using api::Value;
+
+Priority from_class(const kube::Object& found, const char* group, const char* kind) {
+    return {found.value["value"].integer_or(0),
+            Value::object({{"group", group}, {"kind", kind}, {"name", found.key.name}})};
+}
+
+kube::ObjectPtr global_default_class(const kube::Cache& seen) {
+    for (kube::ObjectPtr& candidate : seen.list(priority_classes)) {
+        if (candidate->value["globalDefault"].boolean_or(false)) return candidate;
+    }
+    return nullptr;
+}
+
+Value pod_template_of(const Value& pod_template) {
+    Value made = Value::object();
+    Value metadata = Value::object();
+    for (const char* part : {"labels", "annotations"}) {
+        if (!pod_template["metadata"][part].empty())
+            metadata.set(part, pod_template["metadata"][part]);
+    }
+    made.set("metadata", std::move(metadata));
+    made.set("spec", pod_template["spec"]);
+    return made;
+}
+
+}  // namespace
+
+bool is_true(const Value& object, std::string_view condition) {
+    return condition_of(object["status"], condition)["status"].text_or("") == "True";
+}
+
+bool is_admitted(const Value& workload) {
+    return is_true(workload, "Admitted");
+}
+
+bool is_finished(const Value& workload) {
+    return is_true(workload, "Finished");
+}
+
+bool is_evicted(const Value& workload) {
+    return is_true(workload, "Evicted");
+}
+
+bool has_admission(const Value& workload) {
+    return workload["status"]["admission"].is_object();
+}
+
+std::variant<Priority, MissingClass> priority_of(const kube::Cache& seen, const Value& job,
+                                                 const std::vector<PodSet>& pod_sets) {
+    const std::string label = job["metadata"]["labels"][priority_class_label].text();
+    if (!label.empty()) {
+        const kube::ObjectPtr found = seen.find({workload_priority_classes, "", label});
+        if (found == nullptr) return MissingClass{label};
+        return from_class(*found, "kueue.x-k8s.io", "WorkloadPriorityClass");
+    }
+    if (const auto found = seen.find({workload_priority_classes, "", "default"}))
+        return from_class(*found, "kueue.x-k8s.io", "WorkloadPriorityClass");
+    for (const PodSet& set : pod_sets) {
+        const std::string name = set.pod_template["spec"]["priorityClassName"].text();
+        if (name.empty()) continue;
+        const kube::ObjectPtr found = seen.find({priority_classes, "", name});
+        if (found == nullptr) return MissingClass{name};
+        return from_class(*found, "scheduling.k8s.io", "PriorityClass");
+    }
+    if (const kube::ObjectPtr found = global_default_class(seen))
+        return from_class(*found, "scheduling.k8s.io", "PriorityClass");
+    if (job["kind"].text_or("") == "AppWrapper")
+        return Priority{job["spec"]["priority"].integer_or(0), {}};
+    return Priority{};
+}
+
+Value to_pod_sets(const std::vector<PodSet>& pod_sets) {
+    Value list = Value::array();
+    for (const PodSet& set : pod_sets) {
+        list.push(Value::object({{"name", set.name},
+                                 {"count", set.count},
+                                 {"template", pod_template_of(set.pod_template)}}));
+    }
+    return list;
+}
+
+Value new_workload(const JobKind& kind, const kube::Object& job,
+                   const std::vector<PodSet>& pod_sets, const Priority& priority) {
+    const std::string name = workload_name(kind.kind, kind.resource.group, job.key.name, job.uid);
+    Value metadata = Value::object();
+    metadata.set("name", name);
+    metadata.set("namespace", job.key.ns);
+    metadata.at("labels").set(job_uid_label, job.uid);
+    const Value& job_labels = job.value["metadata"]["labels"];
+    if (job_labels.has(priority_class_label))
+        metadata.at("labels").set(priority_class_label, job_labels[priority_class_label]);
+    metadata.set("finalizers", Value::array({Value(in_use_finalizer)}));
+    metadata.set("ownerReferences", Value::array({owner_reference(job)}));
+    Value spec = Value::object();
+    spec.set("podSets", to_pod_sets(pod_sets));
+    spec.set("queueName", Value(queue_name_of(job.value)));
+    spec.set("active", true);
+    spec.set("priority", priority.value);
+    if (!priority.reference.is_null()) spec.set("priorityClassRef", priority.reference);
+    if (const auto limit = parse_integer(job_labels[max_time_label].text_or("")))
+        spec.set("maximumExecutionTimeSeconds", *limit);
+    return Value::object({{"apiVersion", kueue_api_version},
+                          {"kind", "Workload"},
+                          {"metadata", std::move(metadata)},
+                          {"spec", std::move(spec)}});
+}
+
+bool agree(const Value& workload, const std::vector<PodSet>& pod_sets, Compare how) {
+    const Value& theirs = workload["spec"]["podSets"];
+    if (theirs.size() != pod_sets.size()) return false;
+    for (std::size_t i = 0; i < pod_sets.size(); ++i) {
+        const PodSet& set = pod_sets[i];
+        if (theirs[i]["name"].text_or("") != set.name ||
+            theirs[i]["count"].integer_or(1) != set.count) {
+            return false;
+        }
+        const Value& ours = set.pod_template["spec"];
+        const Value& other = theirs[i]["template"]["spec"];
+        if (effective_requests(ours) != effective_requests(other)) return false;
+        if (how == Compare::counts_and_requests) continue;
+        for (const char* field : {"nodeSelector", "affinity", "tolerations"}) {
+            if (ours[field].empty() && other[field].empty()) continue;
+            if (!(ours[field] == other[field])) return false;
+        }
+    }
+    return true;
+}
+
+std::optional<Write> status_write(const kube::Object& workload, const Value& status) {
+    const Value patch = merge_patch_between(Value::object({{"status", workload.value["status"]}}),
+                                            Value::object({{"status", status}}));
+    if (patch.empty()) return std::nullopt;
+    return Write{.verb = Write::Verb::merge_patch,
+                 .key = workload.key,
+                 .api_version = std::string(kueue_api_version),
+                 .subresource = "status",
+                 .body = patch,
+                 .version = workload.version,
+                 .uid = "",
+                 .propagation = ""};
+}
+
+void clear_admission(Value& status, Time now) {
+    const Value evicted = condition_of(status, "Evicted");
+    const std::string reason = evicted["reason"].text();
+    const std::string message = evicted["message"].text();
+    status.erase("admission");
+    Value& conditions = status.at("conditions");
+    set_condition(conditions, {"QuotaReserved", "False", "PendingEvaluation", message}, now);
+    set_condition(conditions,
+                  {"Admitted", "False", "NoReservation", "The workload has no reservation"}, now);
+    const bool at_once = reason == "Preempted" || reason == "NodeFailures";
+    set_condition(conditions, {"Requeued", at_once ? "True" : "False", reason, message}, now);
+}
+
+}  // namespace muster::control::queue

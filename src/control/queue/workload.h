@@ -1,0 +1,54 @@
+// control/queue/workload.h - making a Workload for a job, reading one, and changing its status.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "api/value.h"
+#include "base/time.h"
+#include "control/controller.h"
+#include "control/queue/integration.h"
+#include "kube/cache.h"
+
+namespace muster::control::queue {
+
+bool is_true(const api::Value& object, std::string_view condition);
+bool is_admitted(const api::Value& workload);
+bool is_finished(const api::Value& workload);
+bool is_evicted(const api::Value& workload);
+bool has_admission(const api::Value& workload);
+
+/// The priority that a job gets, and the class that it comes from.
+struct Priority {
+    std::int64_t value = 0;
+    api::Value reference;  // priorityClassRef; null when no class gave it.
+};
+/// Why there is no priority: the named class is not there.
+struct MissingClass {
+    std::string name;
+};
+std::variant<Priority, MissingClass> priority_of(const kube::Cache& seen, const api::Value& job,
+                                                 const std::vector<PodSet>& pod_sets);
+
+/// The Workload of a job, as it is created.
+api::Value new_workload(const JobKind& kind, const kube::Object& job,
+                        const std::vector<PodSet>& pod_sets, const Priority& priority);
+
+/// The podSets of a Workload's spec.
+api::Value to_pod_sets(const std::vector<PodSet>& pod_sets);
+
+/// What the job asks for is still what its workload says. Of a started job only counts and
+/// requests compare, because the queue has added to its templates.
+enum class Compare { everything, counts_and_requests };
+bool agree(const api::Value& workload, const std::vector<PodSet>& pod_sets, Compare how);
+
+/// The change of a Workload's status from what was seen. Absent when there is none.
+std::optional<Write> status_write(const kube::Object& workload, const api::Value& status);
+
+/// Gives the quota back: no admission, and the conditions that say so. `status` is changed.
+void clear_admission(api::Value& status, Time now);
+
+}  // namespace muster::control::queue
