@@ -1,0 +1,308 @@
+// agent/holder.cpp - see holder.h.
+#include "agent/holder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/descriptor.h"
+#include "agent/files.h"
+#include "agent/netlink.h"
+#include "agent/network.h"
+#include "agent/pod_init.h"
+#include "agent/unix_socket.h"
+#include "api/json.h"
+#include "base/error.h"
+#include "base/text.h"
+
+namespace muster::agent {
+
+namespace {
+
+constexpr const char* kBridge = "muster0";
+constexpr int kLonelySeconds = 600;
+
+std::string fault(const std::string& what) {
+    return what + ": " + std::strerror(errno);
+}
+
+void map_ids(uid_t uid, gid_t gid) {
+    write_file("/proc/self/setgroups", "deny");
+    write_file("/proc/self/uid_map", "0 " + std::to_string(uid) + " 1");
+    write_file("/proc/self/gid_map", "0 " + std::to_string(gid) + " 1");
+}
+
+/// Enters the namespaces, as root directly, else inside a user namespace. True when rootless.
+bool enter_namespaces() {
+    if (::geteuid() == 0 && ::unshare(CLONE_NEWNET | CLONE_NEWNS) == 0) return false;
+    const uid_t uid = ::geteuid();
+    const gid_t gid = ::getegid();
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS) != 0)
+        throw Error(Reason::forbidden,
+                    fault("this machine does not allow Muster to make namespaces for pods") +
+                        "; allow them with `sysctl -w user.max_user_namespaces=10000`, on Debian "
+                        "also `sysctl -w kernel.unprivileged_userns_clone=1`, on Ubuntu also "
+                        "`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`, in a "
+                        "container with --privileged, or run muster as root");
+    map_ids(uid, gid);
+    return true;
+}
+
+void make_network() {
+    if (::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+        throw Error(Reason::forbidden, fault("cannot make the mounts of pods private"));
+    Netlink net;
+    net.set_up("lo");
+    net.add_bridge(kBridge);
+    net.add_address(kBridge, "10.244.0.1", 16);
+    net.set_up(kBridge);
+    net.add_local_route("10.244.0.0", 24);  // The nodes' own addresses.
+    net.add_local_route("10.96.0.0", 12);   // Services.
+}
+
+/// A forked child that is process 1 of new namespaces.
+pid_t clone_into(int flags) {
+    return static_cast<pid_t>(::syscall(SYS_clone, flags | SIGCHLD, nullptr, nullptr, nullptr, 0));
+}
+
+sockaddr_in inet_address(const std::string& ip, int port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    ::inet_pton(AF_INET, ip.c_str(), &address.sin_addr);
+    return address;
+}
+
+/// The child's side of a new pod: waits for its network, then is the pod's init for good.
+[[noreturn]] void become_pod(const std::string& directory, const api::Value& sandbox, int listener,
+                             int go) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    char byte = 0;
+    if (::read(go, &byte, 1) != 1) ::_exit(1);
+    try {
+        Netlink net;
+        net.set_up("lo");
+        net.add_address("eth0", sandbox["ip"].text(), 16);
+        net.set_up("eth0");
+        net.add_default_route("10.244.0.1");
+    } catch (const Error& error) {
+        const std::string text = error.what();
+        (void)!::write(go, text.data(), text.size());
+        ::_exit(1);
+    }
+    const std::string hostname = sandbox["hostname"].text();
+    ::sethostname(hostname.data(), hostname.size());
+    (void)!::write(go, "", 1);  // A single zero: ready.
+    ::close(go);
+    ::_exit(run_pod_init(directory, listener));
+}
+
+class Holder {
+public:
+    Holder(std::string directory, bool rootless)
+        : directory_(std::move(directory)),
+          rootless_(rootless),
+          listener_(listen_unix(directory_, "holder.sock")) {
+        sigset_t children;
+        sigemptyset(&children);
+        sigaddset(&children, SIGCHLD);
+        ::sigprocmask(SIG_BLOCK, &children, nullptr);
+        signals_.reset(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
+    }
+
+    int run();
+
+private:
+    struct Client {
+        Descriptor fd;
+        bool owner = false;
+    };
+
+    void accept_clients();
+    void serve(Client& client);
+    void answer(int client, const std::string& text);
+    Descriptor make_socket(const std::vector<std::string_view>& words);
+    pid_t start_pod(const std::string& pod_directory);
+    void reap();
+    bool owned() const {
+        return std::any_of(clients_.begin(), clients_.end(),
+                           [](const Client& client) { return client.owner; });
+    }
+
+    std::string directory_;
+    bool rootless_;
+    Descriptor listener_;
+    Descriptor signals_;
+    std::vector<Client> clients_;
+    std::vector<pid_t> pods_;
+    unsigned links_ = 0;
+    bool ending_ = false;
+};
+
+int Holder::run() {
+    std::time_t lonely_since = std::time(nullptr);
+    while (!ending_) {
+        std::vector<pollfd> waits{{listener_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
+        for (const Client& client : clients_)
+            waits.push_back({client.fd.get(), POLLIN, 0});
+        ::poll(waits.data(), waits.size(), 5000);
+        reap();
+        for (std::size_t i = 0; i < clients_.size(); ++i)
+            if (waits[i + 2].revents != 0) serve(clients_[i]);
+        std::erase_if(clients_, [](const Client& client) { return !client.fd; });
+        if (waits[0].revents != 0) accept_clients();
+        if (owned())
+            lonely_since = std::time(nullptr);
+        else if (std::time(nullptr) - lonely_since > kLonelySeconds)
+            ending_ = true;
+    }
+    for (const pid_t pod : pods_)
+        ::kill(pod, SIGKILL);
+    for (const pid_t pod : pods_)
+        ::waitpid(pod, nullptr, 0);
+    return 0;
+}
+
+void Holder::accept_clients() {
+    for (;;) {
+        const int fd = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0) return;
+        clients_.push_back({Descriptor(fd), false});
+    }
+}
+
+void Holder::serve(Client& client) {
+    const Message message = receive_message(client.fd.get());
+    if (message.kind == Message::Kind::none_now) return;
+    if (message.kind == Message::Kind::closed) return client.fd.reset();
+    if (message.text == "own") client.owner = true;
+    try {
+        answer(client.fd.get(), message.text);
+    } catch (const Error& error) {
+        send_message(client.fd.get(),
+                     "error " + std::to_string(errno) + " " + std::string(error.what()));
+    }
+}
+
+void Holder::answer(int client, const std::string& text) {
+    const std::vector<std::string_view> words = split(text, ' ');
+    if (words[0] == "own") {
+        send_message(client, rootless_ ? "ok rootless" : "ok rootful");
+    } else if (words[0] == "pod" && words.size() > 1) {
+        send_message(client, "ok " + std::to_string(start_pod(text.substr(4))));
+    } else if (words[0] == "end") {
+        ending_ = true;
+        send_message(client, "ok");
+    } else if (words.size() == 3) {
+        const Descriptor made = make_socket(words);
+        send_message(client, "ok", {made.get()});
+    } else {
+        throw Error(Reason::bad_request, "the holder does not know this request");
+    }
+}
+
+Descriptor Holder::make_socket(const std::vector<std::string_view>& words) {
+    const std::string what(words[0]);
+    const std::string ip(words[1]);
+    const sockaddr_in address =
+        inet_address(ip, static_cast<int>(parse_integer(words[2]).value_or(0)));
+    const auto* raw = reinterpret_cast<const sockaddr*>(&address);
+    const int type = (what == "listen_udp" ? SOCK_DGRAM : SOCK_STREAM);
+    Descriptor fd(::socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    bool good = static_cast<bool>(fd);
+    if (good && what == "dial") {
+        good = ::connect(fd.get(), raw, sizeof(address)) == 0 || errno == EINPROGRESS;
+    } else if (good) {
+        ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        good = ::bind(fd.get(), raw, sizeof(address)) == 0 &&
+               (what == "listen_udp" || ::listen(fd.get(), 1024) == 0);
+    }
+    if (!good) throw Error(Reason::internal_error, fault(what + " " + ip));
+    return fd;
+}
+
+pid_t Holder::start_pod(const std::string& pod_directory) {
+    const auto parsed = api::parse_json(read_file(pod_directory + "/sandbox.json").value_or(""));
+    const auto* document = std::get_if<api::Parsed>(&parsed);
+    if (!document) throw Error(Reason::bad_request, "no sandbox.json in " + pod_directory);
+    Descriptor listener = listen_unix(pod_directory, "init.sock");
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        throw Error(Reason::internal_error, fault("cannot make a socket pair"));
+    Descriptor ours(ends[0]);
+    Descriptor theirs(ends[1]);
+    const pid_t pid =
+        clone_into(CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC);
+    if (pid < 0) throw Error(Reason::internal_error, fault("cannot make a pod's namespaces"));
+    if (pid == 0) {
+        ours.reset();
+        listener_.reset();
+        signals_.reset();
+        clients_.clear();
+        become_pod(pod_directory, document->value, listener.release(), theirs.release());
+    }
+    theirs.reset();
+    pods_.push_back(pid);
+    Netlink net;
+    net.add_pair("p" + std::to_string(++links_), kBridge, "eth0", pid);
+    net.set_up("p" + std::to_string(links_));
+    (void)!::write(ours.get(), "g", 1);
+    char text[512];
+    const ssize_t got = ::read(ours.get(), text, sizeof(text));
+    if (got == 1 && text[0] == 0) return pid;
+    ::kill(pid, SIGKILL);
+    throw Error(Reason::internal_error,
+                got > 0 ? std::string(text, static_cast<std::size_t>(got)) : "the pod's init died");
+}
+
+void Holder::reap() {
+    signalfd_siginfo info[16];
+    while (::read(signals_.get(), info, sizeof(info)) > 0) {
+    }
+    for (;;) {
+        const pid_t pid = ::waitpid(-1, nullptr, WNOHANG);
+        if (pid <= 0) return;
+        std::erase(pods_, pid);
+    }
+}
+
+}  // namespace
+
+int run_holder(const std::string& directory, int ready_fd) {
+    const auto say = [ready_fd](const std::string& text) {
+        (void)!::write(ready_fd, text.data(), text.size());
+        ::close(ready_fd);
+    };
+    ::signal(SIGPIPE, SIG_IGN);
+    ::prctl(PR_SET_NAME, "muster-holder");
+    try {
+        const bool rootless = enter_namespaces();
+        make_network();
+        Holder holder(directory, rootless);
+        say(rootless ? "ready rootless" : "ready rootful");
+        return holder.run();
+    } catch (const Error& error) {
+        say(std::string("error ") + error.what());
+        return 1;
+    }
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,21 @@
+// agent/holder.h - the small process that keeps Muster's namespaces and starts pods in them.
+#pragma once
+
+#include <string>
+
+namespace muster::agent {
+
+/// Runs the holder of `directory` ("<data>/agent") until it is told to end or nobody has come back
+/// for ten minutes. Says "ready rootful", "ready rootless" or "error <sentence>" on `ready_fd`.
+///
+/// It answers on directory/holder.sock, one message a request:
+///   own                    keeps the connection as a sign of life; answers "ok rootful|rootless"
+///   dial IP PORT           "ok" with a socket that is connecting
+///   listen IP PORT         "ok" with a listening socket
+///   listen_udp IP PORT     "ok" with a bound socket
+///   pod DIRECTORY          starts the pod described in DIRECTORY/sandbox.json: "ok PID"
+///   end                    ends every pod, then itself
+/// A failure is "error <errno> <sentence>".
+int run_holder(const std::string& directory, int ready_fd);
+
+}  // namespace muster::agent

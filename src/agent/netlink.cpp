@@ -1,0 +1,206 @@
+// agent/netlink.cpp - see netlink.h.
+#include "agent/netlink.h"
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include <arpa/inet.h>
+#include <linux/if_link.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include "base/error.h"
+
+namespace muster::agent {
+
+namespace {
+
+in_addr address_of(const std::string& ip) {
+    in_addr address{};
+    if (::inet_pton(AF_INET, ip.c_str(), &address) != 1)
+        throw Error(Reason::internal_error, "not an IPv4 address: " + ip);
+    return address;
+}
+
+unsigned index_of(const std::string& link) {
+    const unsigned index = ::if_nametoindex(link.c_str());
+    if (index == 0) throw Error(Reason::internal_error, "no network link " + link);
+    return index;
+}
+
+}  // namespace
+
+/// One rtnetlink request: header, then a fixed part, then attributes, some of them nested.
+class Netlink::Builder {
+public:
+    Builder(int type, int flags) {
+        nlmsghdr header{};
+        header.nlmsg_type = static_cast<std::uint16_t>(type);
+        header.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags);
+        append(&header, sizeof(header));
+    }
+
+    template <typename Fixed>
+    void fixed(const Fixed& part) {
+        append(&part, sizeof(part));
+    }
+
+    void attribute(int type, const void* data, std::size_t size) {
+        rtattr head{};
+        head.rta_type = static_cast<unsigned short>(type);
+        head.rta_len = static_cast<unsigned short>(RTA_LENGTH(size));
+        append(&head, sizeof(head));
+        append(data, size);
+    }
+    void text(int type, const std::string& value) {
+        attribute(type, value.c_str(), value.size() + 1);
+    }
+    template <typename Number>
+    void number(int type, Number value) {
+        attribute(type, &value, sizeof(value));
+    }
+
+    std::size_t open(int type) {
+        const std::size_t at = bytes_.size();
+        attribute(type, nullptr, 0);
+        return at;
+    }
+    void close(std::size_t at) {
+        const auto length = static_cast<unsigned short>(bytes_.size() - at);
+        std::memcpy(bytes_.data() + at, &length, sizeof(length));
+    }
+
+    std::string_view finish(std::uint32_t sequence) {
+        nlmsghdr header{};
+        std::memcpy(&header, bytes_.data(), sizeof(header));
+        header.nlmsg_len = static_cast<std::uint32_t>(bytes_.size());
+        header.nlmsg_seq = sequence;
+        std::memcpy(bytes_.data(), &header, sizeof(header));
+        return bytes_;
+    }
+
+private:
+    void append(const void* data, std::size_t size) {
+        if (size > 0) bytes_.append(static_cast<const char*>(data), size);
+        bytes_.resize((bytes_.size() + 3) & ~std::size_t{3});
+    }
+    std::string bytes_;
+};
+
+Netlink::Netlink() : fd_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE)) {
+    if (!fd_)
+        throw Error(Reason::internal_error,
+                    std::string("cannot configure networks: ") + std::strerror(errno));
+}
+
+void Netlink::ask(Builder& request, const std::string& what) {
+    const std::uint32_t sequence = ++sequence_;
+    const std::string_view bytes = request.finish(sequence);
+    sockaddr_nl kernel{};
+    kernel.nl_family = AF_NETLINK;
+    int fault = 0;
+    if (::sendto(fd_.get(), bytes.data(), bytes.size(), 0,
+                 reinterpret_cast<const sockaddr*>(&kernel), sizeof(kernel)) < 0) {
+        fault = errno;
+    } else {
+        alignas(nlmsghdr) char answer[8192];
+        const ssize_t got = ::recv(fd_.get(), answer, sizeof(answer), 0);
+        nlmsghdr header{};
+        nlmsgerr error{};
+        if (got < static_cast<ssize_t>(sizeof(header) + sizeof(error))) {
+            fault = got < 0 ? errno : EPROTO;
+        } else {
+            std::memcpy(&header, answer, sizeof(header));
+            std::memcpy(&error, answer + sizeof(header), sizeof(error));
+            fault = header.nlmsg_type == NLMSG_ERROR ? -error.error : EPROTO;
+        }
+    }
+    if (fault != 0)
+        throw Error(Reason::internal_error, "cannot " + what + ": " + std::strerror(fault));
+}
+
+void Netlink::add_bridge(const std::string& name) {
+    Builder request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+    request.fixed(ifinfomsg{});
+    request.text(IFLA_IFNAME, name);
+    const std::size_t info = request.open(IFLA_LINKINFO);
+    request.text(IFLA_INFO_KIND, "bridge");
+    request.close(info);
+    ask(request, "make the bridge " + name);
+}
+
+void Netlink::add_pair(const std::string& name, const std::string& bridge, const std::string& peer,
+                       pid_t pid) {
+    Builder request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+    request.fixed(ifinfomsg{});
+    request.text(IFLA_IFNAME, name);
+    request.number(IFLA_MASTER, static_cast<std::uint32_t>(index_of(bridge)));
+    const std::size_t info = request.open(IFLA_LINKINFO);
+    request.text(IFLA_INFO_KIND, "veth");
+    const std::size_t data = request.open(IFLA_INFO_DATA);
+    const std::size_t other = request.open(VETH_INFO_PEER);
+    request.fixed(ifinfomsg{});
+    request.text(IFLA_IFNAME, peer);
+    request.number(IFLA_NET_NS_PID, static_cast<std::uint32_t>(pid));
+    request.close(other);
+    request.close(data);
+    request.close(info);
+    ask(request, "make the link " + name);
+}
+
+void Netlink::set_up(const std::string& name) {
+    Builder request(RTM_NEWLINK, 0);
+    ifinfomsg link{};
+    link.ifi_index = static_cast<int>(index_of(name));
+    link.ifi_flags = IFF_UP;
+    link.ifi_change = IFF_UP;
+    request.fixed(link);
+    ask(request, "set the link " + name + " up");
+}
+
+void Netlink::add_address(const std::string& name, const std::string& ip, int prefix) {
+    const in_addr address = address_of(ip);
+    Builder request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE);
+    ifaddrmsg head{};
+    head.ifa_family = AF_INET;
+    head.ifa_prefixlen = static_cast<std::uint8_t>(prefix);
+    head.ifa_index = index_of(name);
+    request.fixed(head);
+    request.number(IFA_LOCAL, address);
+    request.number(IFA_ADDRESS, address);
+    ask(request, "give " + name + " the address " + ip);
+}
+
+void Netlink::add_default_route(const std::string& gateway) {
+    Builder request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+    rtmsg head{};
+    head.rtm_family = AF_INET;
+    head.rtm_table = RT_TABLE_MAIN;
+    head.rtm_protocol = RTPROT_STATIC;
+    head.rtm_scope = RT_SCOPE_UNIVERSE;
+    head.rtm_type = RTN_UNICAST;
+    request.fixed(head);
+    request.number(RTA_GATEWAY, address_of(gateway));
+    ask(request, "route through " + gateway);
+}
+
+void Netlink::add_local_route(const std::string& ip, int prefix) {
+    Builder request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+    rtmsg head{};
+    head.rtm_family = AF_INET;
+    head.rtm_dst_len = static_cast<std::uint8_t>(prefix);
+    head.rtm_table = RT_TABLE_LOCAL;
+    head.rtm_protocol = RTPROT_STATIC;
+    head.rtm_scope = RT_SCOPE_HOST;
+    head.rtm_type = RTN_LOCAL;
+    request.fixed(head);
+    request.number(RTA_DST, address_of(ip));
+    request.number(RTA_OIF, static_cast<std::uint32_t>(index_of("lo")));
+    ask(request, "take the addresses " + ip + "/" + std::to_string(prefix));
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,158 @@
+// agent/network.cpp - see network.h.
+#include "agent/network.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/descriptor.h"
+#include "agent/files.h"
+#include "agent/holder.h"
+#include "agent/unix_socket.h"
+#include "base/error.h"
+#include "base/text.h"
+
+namespace muster::agent {
+
+namespace {
+
+constexpr const char* kHolderVerb = "namespace-holder";
+constexpr int kReadyFd = 3;
+
+/// Starts this program again as the holder; gives what it said first.
+std::string spawn_holder(const std::string& directory) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+        throw Error(Reason::internal_error, std::string("no pipe: ") + std::strerror(errno));
+    const Descriptor ours(ends[0]);
+    Descriptor theirs(ends[1]);
+    const std::string log = directory + "/holder.log";
+    const pid_t pid = ::fork();
+    if (pid < 0)
+        throw Error(Reason::internal_error, std::string("cannot fork: ") + std::strerror(errno));
+    if (pid == 0) {
+        // Twice forked, so that it is nobody's child and no terminal's.
+        ::setsid();
+        if (::fork() != 0) ::_exit(0);
+        const int null = ::open("/dev/null", O_RDONLY);
+        const int errors = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+        ::dup2(null, 0);
+        ::dup2(errors, 1);
+        ::dup2(errors, 2);
+        if (theirs.get() == kReadyFd)
+            ::fcntl(kReadyFd, F_SETFD, 0);
+        else
+            ::dup2(theirs.get(), kReadyFd);
+        ::close_range(kReadyFd + 1, ~0U, 0);
+        ::execl("/proc/self/exe", "muster", kHolderVerb, directory.c_str(), nullptr);
+        ::_exit(127);
+    }
+    theirs.reset();
+    ::waitpid(pid, nullptr, 0);
+    std::string said;
+    char piece[1024];
+    for (ssize_t got = 0; (got = ::read(ours.get(), piece, sizeof(piece))) > 0;)
+        said.append(piece, static_cast<std::size_t>(got));
+    return said;
+}
+
+}  // namespace
+
+std::optional<int> run_hidden_verb(const std::vector<std::string>& arguments) {
+    if (arguments.size() != 2 || arguments[0] != kHolderVerb) return std::nullopt;
+    return run_holder(arguments[1], kReadyFd);
+}
+
+Network::Network(std::string directory, int owner_fd)
+    : directory_(std::move(directory)), owner_fd_(owner_fd) {}
+
+Network::~Network() {
+    ::close(owner_fd_);
+}
+
+std::unique_ptr<Network> Network::open(const std::string& data_directory) {
+    const std::string directory = data_directory + "/agent";
+    make_directories(directory + "/pods", 0700);
+    Descriptor owner = connect_unix(directory, "holder.sock");
+    if (!owner) {
+        const std::string said = spawn_holder(directory);
+        if (!said.starts_with("ready"))
+            throw Error(Reason::forbidden,
+                        said.starts_with("error ")
+                            ? said.substr(6)
+                            : "the process that holds the pods' namespaces did not start; see " +
+                                  directory + "/holder.log");
+        owner = connect_unix(directory, "holder.sock");
+        if (!owner)
+            throw Error(Reason::internal_error,
+                        "the holder of the pods' namespaces cannot be reached");
+    }
+    std::unique_ptr<Network> network(new Network(directory, owner.release()));
+    send_message(network->owner_fd_, "own");
+    const Message answer = receive_message(network->owner_fd_);
+    if (!answer.text.starts_with("ok"))
+        throw Error(Reason::internal_error, "the holder of the pods' namespaces does not answer");
+    network->rootless_ = answer.text == "ok rootless";
+    return network;
+}
+
+std::string Network::ask(const std::string& message, int* received_fd) const {
+    const Descriptor fd = connect_unix(directory_, "holder.sock");
+    if (!fd || !send_message(fd.get(), message))
+        throw Error(Reason::service_unavailable,
+                    "the pods' network is gone: the process that "
+                    "held it has ended; restart muster");
+    Message answer = receive_message(fd.get());
+    if (!answer.text.starts_with("ok")) {
+        const auto words = split(answer.text, ' ');
+        errno = words.size() > 1 ? static_cast<int>(parse_integer(words[1]).value_or(EIO)) : EIO;
+        const std::size_t at = answer.text.find(' ', 6);
+        throw Error(Reason::internal_error, at == std::string::npos ? "the holder did not answer"
+                                                                    : answer.text.substr(at + 1));
+    }
+    if (received_fd) {
+        if (answer.descriptors.empty())
+            throw Error(Reason::internal_error, "the holder sent no socket");
+        *received_fd = answer.descriptors.front().release();
+    }
+    return answer.text.size() > 3 ? answer.text.substr(3) : "";
+}
+
+int Network::listen(const std::string& ip, int port) {
+    int fd = -1;
+    ask("listen " + ip + " " + std::to_string(port), &fd);
+    return fd;
+}
+
+int Network::listen_udp(const std::string& ip, int port) {
+    int fd = -1;
+    ask("listen_udp " + ip + " " + std::to_string(port), &fd);
+    return fd;
+}
+
+int Network::dial(const std::string& ip, int port) noexcept {
+    int fd = -1;
+    try {
+        ask("dial " + ip + " " + std::to_string(port), &fd);
+    } catch (const Error&) {
+        return -1;  // errno says why, as the caller of a dialling function expects.
+    }
+    return fd;
+}
+
+int Network::start_pod(const std::string& pod_directory) {
+    return static_cast<int>(parse_integer(ask("pod " + pod_directory, nullptr)).value_or(0));
+}
+
+void Network::end() {
+    ask("end", nullptr);
+    // The holder answers first; its end is the end of the owner's connection.
+    receive_message(owner_fd_);
+}
+
+}  // namespace muster::agent

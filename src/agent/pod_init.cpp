@@ -1,0 +1,453 @@
+// agent/pod_init.cpp - see pod_init.h.
+#include "agent/pod_init.h"
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/container_process.h"
+#include "agent/files.h"
+#include "agent/log_file.h"
+#include "agent/unix_socket.h"
+#include "api/json.h"
+#include "base/error.h"
+#include "base/text.h"
+
+namespace muster::agent {
+
+namespace {
+
+constexpr int kLonelySeconds = 600;
+constexpr int kGraceSeconds = 30;
+
+Time present() {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return {std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec};
+}
+
+std::time_t steady_seconds() {
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    return now.tv_sec;
+}
+
+api::Value read_json(const std::string& path) {
+    auto parsed = api::parse_json(read_file(path).value_or("null"));
+    if (auto* document = std::get_if<api::Parsed>(&parsed)) return std::move(document->value);
+    return {};
+}
+
+/// The lines of a pipe as they come.
+class LineReader {
+public:
+    explicit LineReader(Descriptor fd) : fd_(std::move(fd)) {
+        if (fd_) set_nonblocking(fd_.get());
+    }
+    int fd() const { return fd_.get(); }
+    bool open() const { return static_cast<bool>(fd_); }
+
+    /// False at the end of the pipe.
+    bool read(const std::function<void(std::string_view)>& each) {
+        char piece[4096];
+        while (fd_) {
+            const ssize_t got = ::read(fd_.get(), piece, sizeof(piece));
+            if (got < 0 && errno == EINTR) continue;
+            if (got < 0 && errno == EAGAIN) break;
+            if (got <= 0) {
+                fd_.reset();
+                break;
+            }
+            rest_.append(piece, static_cast<std::size_t>(got));
+        }
+        for (std::size_t end = 0; (end = rest_.find('\n')) != std::string::npos;) {
+            each(std::string_view(rest_).substr(0, end));
+            rest_.erase(0, end + 1);
+        }
+        return open();
+    }
+
+private:
+    Descriptor fd_;
+    std::string rest_;
+};
+
+/// One attempt to run a container.
+struct Container {
+    std::string name;
+    std::int64_t attempt = 0;
+    api::Value spec;
+    api::Value state;  // As on disk and as told.
+    pid_t pid = -1;
+    LineReader status{Descriptor()};
+    Descriptor output;
+    Descriptor error;
+    LogFile log;
+    bool running = false;
+};
+
+struct Exec {
+    std::string id;
+    pid_t waiter = -1;
+    LineReader status{Descriptor()};
+    int owner = -1;
+    bool told = false;
+};
+
+class PodInit {
+public:
+    PodInit(std::string directory, int listener)
+        : directory_(std::move(directory)), listener_(listener) {}
+
+    int run();
+
+private:
+    void prepare();
+    void load_past();
+    void wait_and_serve();
+    void accept_clients();
+    void serve(int client);
+    void act(int client, const api::Value& request, Message& message);
+    void start(const std::string& name, std::int64_t attempt);
+    void join(int client, const api::Value& request, Message& message);
+    void read_container(Container& container);
+    void drain(Container& container);
+    void set_state(Container& container, std::string_view line);
+    void end_container(Container& container, std::int64_t code, std::int64_t signal,
+                       const std::string& failure);
+    void read_exec(Exec& exec);
+    void publish(const api::Value& event);
+    void reap();
+    void mind_loneliness();
+    Container* find(const std::string& name);
+
+    std::string directory_;
+    Descriptor listener_;
+    std::vector<Descriptor> clients_;
+    std::list<Container> containers_;  // The newest attempt of each name is the last of it.
+    std::list<Exec> execs_;
+    std::time_t lonely_since_ = 0;
+    bool asked_to_end_ = false;
+    bool over_ = false;
+};
+
+int PodInit::run() {
+    ::prctl(PR_SET_NAME, "muster-pod");
+    ::signal(SIGPIPE, SIG_IGN);
+    prepare();
+    load_past();
+    lonely_since_ = steady_seconds();
+    while (!over_) {
+        wait_and_serve();
+        reap();
+        mind_loneliness();
+    }
+    ::kill(-1, SIGKILL);
+    while (::waitpid(-1, nullptr, 0) > 0) {
+    }
+    for (Container& container : containers_)
+        if (container.running) {
+            drain(container);
+            end_container(container, 137, SIGKILL, "");
+        }
+    return 0;
+}
+
+void PodInit::prepare() {
+    ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+    const api::Value sandbox = read_json(directory_ + "/sandbox.json");
+    for (const api::Value& volume : sandbox["memoryVolumes"].items()) {
+        const std::string options =
+            "mode=1777" + (volume["size"].integer_or(0) > 0
+                               ? ",size=" + std::to_string(volume["size"].integer_or(0))
+                               : std::string());
+        ::mount("tmpfs", volume["path"].text().c_str(), "tmpfs", MS_NOSUID | MS_NODEV,
+                options.c_str());
+    }
+}
+
+/// A pod's init is started once; what is on disk before it starts belongs to a sandbox that died.
+void PodInit::load_past() {
+    make_directories(directory_ + "/containers");
+    make_directories(directory_ + "/logs");
+}
+
+void PodInit::wait_and_serve() {
+    std::vector<pollfd> waits{{listener_.get(), POLLIN, 0}};
+    const auto add = [&waits](int fd) { waits.push_back({fd, POLLIN, 0}); };
+    std::vector<int> clients;
+    for (const Descriptor& client : clients_)
+        clients.push_back(client.get());
+    for (const int client : clients)
+        add(client);
+    for (const Container& container : containers_) {
+        if (!container.running) continue;
+        if (container.status.open()) add(container.status.fd());
+        if (container.output) add(container.output.get());
+        if (container.error) add(container.error.get());
+    }
+    for (const Exec& exec : execs_)
+        add(exec.status.fd());
+    ::poll(waits.data(), waits.size(), 5000);
+    for (std::size_t i = 0; i < clients.size(); ++i)
+        if (waits[i + 1].revents != 0) serve(clients[i]);
+    std::erase_if(clients_, [](const Descriptor& client) { return !client; });
+    for (Container& container : containers_)
+        if (container.running) read_container(container);
+    for (Exec& exec : execs_)
+        read_exec(exec);
+    execs_.remove_if([](const Exec& exec) { return !exec.status.open(); });
+    if (waits[0].revents != 0) accept_clients();
+}
+
+void PodInit::accept_clients() {
+    for (;;) {
+        Descriptor fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!fd) return;
+        for (const Container& container : containers_)
+            send_message(fd.get(), api::to_json(container.state));
+        send_message(fd.get(), R"({"event":"hello"})");
+        clients_.push_back(std::move(fd));
+    }
+}
+
+void PodInit::serve(int client) {
+    for (;;) {
+        Message message = receive_message(client);
+        if (message.kind == Message::Kind::none_now) return;
+        if (message.kind == Message::Kind::closed) {
+            for (Descriptor& each : clients_)
+                if (each.get() == client) each.reset();
+            return;
+        }
+        const auto parsed = api::parse_json(message.text);
+        if (const auto* document = std::get_if<api::Parsed>(&parsed))
+            act(client, document->value, message);
+    }
+}
+
+void PodInit::act(int client, const api::Value& request, Message& message) {
+    const std::string verb = request["do"].text();
+    const std::string name = request["container"].text();
+    if (verb == "start") {
+        start(name, request["attempt"].integer_or(0));
+    } else if (verb == "signal") {
+        const Container* container = find(name);
+        if (container && container->running)
+            ::kill(container->pid, static_cast<int>(request["signal"].integer_or(SIGTERM)));
+    } else if (verb == "exec") {
+        join(client, request, message);
+    } else if (verb == "kill") {
+        for (const Exec& exec : execs_)
+            if (exec.id == request["id"].text()) ::kill(exec.waiter, SIGKILL);
+    } else if (verb == "end") {
+        over_ = true;
+    }
+}
+
+Container* PodInit::find(const std::string& name) {
+    for (auto each = containers_.rbegin(); each != containers_.rend(); ++each)
+        if (each->name == name) return &*each;
+    return nullptr;
+}
+
+void PodInit::start(const std::string& name, std::int64_t attempt) {
+    const Container* newest = find(name);
+    if (newest && (newest->running || newest->attempt >= attempt)) return;
+    const std::string place = directory_ + "/containers/" + name + "/" + std::to_string(attempt);
+    Container& container = containers_.emplace_back();
+    container.name = name;
+    container.attempt = attempt;
+    container.spec = read_json(place + ".json");
+    container.state = api::Value::object({{"event", "state"},
+                                          {"container", name},
+                                          {"attempt", attempt},
+                                          {"started", present().since_epoch}});
+    container.running = true;
+    try {
+        make_directories(place);
+        make_directories(directory_ + "/logs/" + name);
+        container.log.open(directory_ + "/logs/" + name + "/" + std::to_string(attempt) + ".log");
+        Started started = start_container(container.spec);
+        container.pid = started.pid;
+        container.status = LineReader(std::move(started.status));
+        container.output = std::move(started.output);
+        container.error = std::move(started.error);
+        set_nonblocking(container.output.get());
+        set_nonblocking(container.error.get());
+        replace_file(place + ".state.json", api::to_json(container.state));
+    } catch (const Error& error) {
+        end_container(container, 128, 0, error.what());
+    }
+    // A container that has ended is of no use here once a newer attempt is known; disk has it.
+    containers_.remove_if(
+        [&](const Container& old) { return old.name == name && old.attempt < attempt; });
+}
+
+void PodInit::join(int client, const api::Value& request, Message& message) {
+    const std::string id = request["id"].text();
+    const Container* container = find(request["container"].text());
+    try {
+        if (!container || !container->running)
+            throw Error(Reason::not_found, "the container is not running");
+        if (message.descriptors.size() != 3)
+            throw Error(Reason::bad_request, "an exec comes with three descriptors");
+        Started started =
+            join_container(container->pid, container->spec, request, message.descriptors[0].get(),
+                           message.descriptors[1].get(), message.descriptors[2].get());
+        execs_.push_back({id, started.pid, LineReader(std::move(started.status)), client, false});
+    } catch (const Error& error) {
+        send_message(
+            client,
+            api::to_json(api::Value::object(
+                {{"event", "exec"}, {"id", id}, {"code", 126}, {"failure", error.what()}})));
+    }
+}
+
+void PodInit::drain(Container& container) {
+    const auto read = [&container](Descriptor& from, LogFile::Stream stream) {
+        char piece[64 << 10];
+        while (from) {
+            const ssize_t got = ::read(from.get(), piece, sizeof(piece));
+            if (got < 0 && errno == EINTR) continue;
+            if (got < 0 && errno == EAGAIN) return;
+            if (got <= 0)
+                from.reset();
+            else
+                container.log.take(stream, {piece, static_cast<std::size_t>(got)}, present());
+        }
+    };
+    read(container.output, LogFile::Stream::out);
+    read(container.error, LogFile::Stream::error);
+}
+
+void PodInit::read_container(Container& container) {
+    drain(container);
+    if (!container.status.open()) return;
+    std::string last;
+    const bool more = container.status.read([&](std::string_view line) {
+        if (line.starts_with("started")) {
+            container.state.set("ready", true);
+            publish(container.state);
+        } else {
+            last = line;
+        }
+    });
+    if (!last.empty()) return set_state(container, last);
+    if (!more) end_container(container, 137, SIGKILL, "");
+}
+
+void PodInit::set_state(Container& container, std::string_view line) {
+    if (line.starts_with("failed ")) {
+        end_container(container, 128, 0, std::string(line.substr(7)));
+        return;
+    }
+    const auto words = split(line, ' ');
+    const auto number = [&words](std::size_t at) {
+        return words.size() > at ? parse_integer(words[at]).value_or(0) : 0;
+    };
+    end_container(container, number(1), number(2), "");
+}
+
+void PodInit::end_container(Container& container, std::int64_t code, std::int64_t signal,
+                            const std::string& failure) {
+    // The container's first process takes everything in its pid namespace with it; only then are
+    // the pipes at their end.
+    if (container.pid > 0) {
+        ::kill(container.pid, SIGKILL);
+        ::waitpid(container.pid, nullptr, 0);
+    }
+    drain(container);
+    container.log.finish(present());
+    container.running = false;
+    container.state.set("finished", present().since_epoch);
+    container.state.set("code", code);
+    container.state.set("signal", signal);
+    if (!failure.empty()) container.state.set("failure", failure);
+    try {
+        replace_file(directory_ + "/containers/" + container.name + "/" +
+                         std::to_string(container.attempt) + ".state.json",
+                     api::to_json(container.state));
+    } catch (const Error& error) {
+        (void)!::write(2, error.what(), std::char_traits<char>::length(error.what()));
+    }
+    publish(container.state);
+}
+
+void PodInit::read_exec(Exec& exec) {
+    std::string last;
+    const bool more = exec.status.read([&last](std::string_view line) {
+        if (!line.starts_with("started")) last = line;
+    });
+    if (last.empty() && more) return;
+    if (exec.told) return;
+    exec.told = true;
+    api::Value event = api::Value::object({{"event", "exec"}, {"id", exec.id}});
+    const auto words = split(last, ' ');
+    if (last.starts_with("exited ") && words.size() > 1) {
+        event.set("code", parse_integer(words[1]).value_or(0));
+    } else if (last.starts_with("failed ")) {
+        event.set("code", 126);
+        event.set("failure", last.substr(7));
+    } else {
+        event.set("code", 137);
+    }
+    for (const Descriptor& client : clients_)
+        if (client.get() == exec.owner) send_message(exec.owner, api::to_json(event));
+}
+
+void PodInit::publish(const api::Value& event) {
+    const std::string text = api::to_json(event);
+    for (const Descriptor& client : clients_)
+        if (client) send_message(client.get(), text);
+}
+
+void PodInit::reap() {
+    // Containers' first processes are waited for where their end is noted.
+    for (;;) {
+        siginfo_t info{};
+        if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+        const bool container = std::any_of(
+            containers_.begin(), containers_.end(),
+            [&](const Container& each) { return each.running && each.pid == info.si_pid; });
+        if (container) return;
+        ::waitpid(info.si_pid, nullptr, 0);
+    }
+}
+
+void PodInit::mind_loneliness() {
+    if (!clients_.empty()) {
+        lonely_since_ = steady_seconds();
+        return;
+    }
+    const std::time_t lonely = steady_seconds() - lonely_since_;
+    if (lonely > kLonelySeconds && !asked_to_end_) {
+        asked_to_end_ = true;
+        for (const Container& container : containers_)
+            if (container.running) ::kill(container.pid, SIGTERM);
+    }
+    const bool quiet = std::none_of(containers_.begin(), containers_.end(),
+                                    [](const Container& each) { return each.running; });
+    if (asked_to_end_ && (quiet || lonely > kLonelySeconds + kGraceSeconds)) over_ = true;
+}
+
+}  // namespace
+
+int run_pod_init(const std::string& directory, int listener) {
+    return PodInit(directory, listener).run();
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,37 @@
+// agent/unix_socket.h - messages with descriptors between Muster, the holder and the pods' inits.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/descriptor.h"
+
+namespace muster::agent {
+
+/// One message of a SOCK_SEQPACKET socket.
+struct Message {
+    enum class Kind { message, none_now, closed };
+    Kind kind = Kind::closed;
+    std::string text;
+    std::vector<Descriptor> descriptors;
+};
+
+/// Listens at directory/name, whatever the length of the path; replaces what a dead process left
+/// there. Throws Error.
+Descriptor listen_unix(const std::string& directory, const std::string& name);
+
+/// Connects to directory/name; empty with errno when nobody listens.
+Descriptor connect_unix(const std::string& directory, const std::string& name);
+
+/// Sends one message of at most 64 KiB, waiting while the other end is slow. False when the other
+/// end is gone.
+bool send_message(int fd, std::string_view text, const std::vector<int>& descriptors = {});
+
+/// Receives one message; waits for it when the socket is blocking.
+Message receive_message(int fd);
+
+/// Sets O_NONBLOCK.
+void set_nonblocking(int fd);
+
+}  // namespace muster::agent
