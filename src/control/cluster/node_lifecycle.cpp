@@ -65,8 +65,7 @@ api::Value lost_conditions(const kube::Object& node, Time now) {
     for (const char* type : {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"}) {
         set_condition(
             conditions,
-            {type, "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status."},
-            now);
+            {type, "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status."}, now);
     }
     return conditions;
 }
