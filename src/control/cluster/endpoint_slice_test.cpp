@@ -22,7 +22,7 @@ struct Served : SmallCluster {
     kube::ObjectPtr pod(const std::string& name, const std::string& ip, bool ready,
                         const std::string& spec = "") {
         return put(pods, "{metadata: {name: " + name +
-                             ", namespace: default, labels: {app: web}}, spec: {nodeName: n, " +
+                             ", namespace: default, labels: {app: web}}, spec: {nodeName: n1, " +
                              spec +
                              "containers: [{name: main, ports: [{name: http, containerPort: "
                              "8080}]}]}, status: {phase: Running, podIP: '" +

@@ -106,7 +106,7 @@ TEST_CASE("foreground deletion removes the owner after its dependents") {
     const kube::ObjectPtr pod =
         family.put(pods, "{metadata: {name: p, namespace: default, ownerReferences: [" +
                              Family::reference("Job", "a", "u-a") +
-                             "]}, spec: {nodeName: n}, status: {phase: Running}}");
+                             "]}, spec: {nodeName: n1}, status: {phase: Running}}");
     family.collect();
     family.remove(job->key, "Foreground");
     family.collect();

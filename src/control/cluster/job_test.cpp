@@ -67,7 +67,7 @@ struct JobStory : SmallCluster {
     }
     void place_all() {
         for (const kube::ObjectPtr& pod : active())
-            patch(pod, "{spec: {nodeName: n}, status: {phase: Running}}");
+            patch(pod, "{spec: {nodeName: n1}, status: {phase: Running}}");
     }
     void end_all(const std::string& phase) {
         for (const kube::ObjectPtr& pod : active())

@@ -45,7 +45,7 @@ TEST_CASE("pods go first, then everything else, then the namespace") {
     space.put(config_maps, "{metadata: {name: c, namespace: other}}");
     const kube::ObjectPtr pod =
         space.put(pods,
-                  "{metadata: {name: p, namespace: team}, spec: {nodeName: n}, status: {phase: "
+                  "{metadata: {name: p, namespace: team}, spec: {nodeName: n1}, status: {phase: "
                   "Running}}");
     space.remove(space.key);
     space.run();

@@ -17,14 +17,14 @@ struct Nodes : SmallCluster {
 
     Nodes() {
         followers = {&lifecycle, &collector};
-        put(nodes, "{metadata: {name: n}, status: {conditions: [{type: Ready, status: 'True'}]}}");
+        put(nodes, "{metadata: {name: n1}, status: {conditions: [{type: Ready, status: 'True'}]}}");
         beat("1");
     }
     void beat(const std::string& when) {
-        put(leases,
-            "{metadata: {name: n, namespace: kube-node-lease}, spec: {renewTime: '" + when + "'}}");
+        put(leases, "{metadata: {name: n1, namespace: kube-node-lease}, spec: {renewTime: '" +
+                        when + "'}}");
     }
-    kube::ObjectPtr node() const { return find(nodes, "", "n"); }
+    kube::ObjectPtr node() const { return find(nodes, "", "n1"); }
     std::string ready() const {
         return condition_of(node()->value["status"], "Ready")["status"].text();
     }
@@ -38,7 +38,7 @@ struct Nodes : SmallCluster {
     kube::ObjectPtr pod(const std::string& name, const std::string& tolerations = "[]") {
         return put(pods,
                    "{metadata: {name: " + name +
-                       ", namespace: default}, spec: {nodeName: n, tolerations: " + tolerations +
+                       ", namespace: default}, spec: {nodeName: n1, tolerations: " + tolerations +
                        "}, status: {phase: Running, conditions: [{type: Ready, status: "
                        "'True'}]}}");
     }

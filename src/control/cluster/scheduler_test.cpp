@@ -37,16 +37,16 @@ struct Placing : SmallCluster {
 
 TEST_CASE("a pod that fits is bound and the event follows the binding") {
     Placing world;
-    world.node("n", "4");
+    world.node("n1", "4");
     world.pod("a", "1");
     world.plan();
-    CHECK(world.node_of("a") == "n");
+    CHECK(world.node_of("a") == "n1");
     CHECK(world.has_event("Scheduled"));
 }
 
 TEST_CASE("a pod that does not fit says why, once, and is bound when room appears") {
     Placing world;
-    world.node("n", "4");
+    world.node("n1", "4");
     world.pod("first", "3");
     world.plan();
     world.pod("second", "2");
@@ -64,12 +64,12 @@ TEST_CASE("a pod that does not fit says why, once, and is bound when room appear
 
     world.end_pod(world.of("first"), "Failed");
     world.plan();
-    CHECK(world.node_of("second") == "n");
+    CHECK(world.node_of("second") == "n1");
 }
 
 TEST_CASE("a finished pod holds no room") {
     Placing world;
-    world.node("n", "2");
+    world.node("n1", "2");
     world.pod("a", "2");
     world.plan();
     world.pod("b", "2");
@@ -77,7 +77,7 @@ TEST_CASE("a finished pod holds no room") {
     CHECK(world.node_of("b").empty());
     world.end_pod(world.of("a"), "Succeeded");
     world.plan();
-    CHECK(world.node_of("b") == "n");
+    CHECK(world.node_of("b") == "n1");
 }
 
 TEST_CASE("higher priority goes first, then age") {
@@ -88,16 +88,16 @@ TEST_CASE("higher priority goes first, then age") {
     world.pod("urgent", "2", "priority: 7, ");
     world.plan();
     CHECK(world.why("old") == "no nodes available to schedule pods");
-    world.node("n", "4");
+    world.node("n1", "4");
     world.plan();
-    CHECK(world.node_of("urgent") == "n");
-    CHECK(world.node_of("old") == "n");
+    CHECK(world.node_of("urgent") == "n1");
+    CHECK(world.node_of("old") == "n1");
     CHECK(world.node_of("young").empty());
 }
 
 TEST_CASE("gated pods and pods of other schedulers are not placed") {
     Placing world;
-    world.node("n", "4");
+    world.node("n1", "4");
     world.pod("gated", "1", "schedulingGates: [{name: wait}], ");
     world.pod("other", "1", "schedulerName: somebody, ");
     world.plan();
@@ -107,12 +107,12 @@ TEST_CASE("gated pods and pods of other schedulers are not placed") {
     CHECK(world.node_of("other").empty());
     world.patch(world.of("gated"), "{spec: {schedulingGates: null}}");
     world.plan();
-    CHECK(world.node_of("gated") == "n");
+    CHECK(world.node_of("gated") == "n1");
 }
 
 TEST_CASE("a seat whose binding is on its way is not given twice, and is free when it fails") {
     Placing world;
-    world.node("n", "2");
+    world.node("n1", "2");
     world.pod("a", "2");
     const Reconciled first = world.scheduler.plan(world.seen, world.now);
     REQUIRE(first.writes.size() == 1);
@@ -123,12 +123,12 @@ TEST_CASE("a seat whose binding is on its way is not given twice, and is free wh
     world.erase(world.of("a")->key);
     world.scheduler.failed(first.writes[0]);
     world.plan();
-    CHECK(world.node_of("b") == "n");
+    CHECK(world.node_of("b") == "n1");
 }
 
 TEST_CASE("what placement would have to ignore keeps the pod waiting, in words") {
     Placing world;
-    world.node("n", "2");
+    world.node("n1", "2");
     world.pod("a", "1", "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone}], ");
     world.plan();
     CHECK(world.node_of("a").empty());
