@@ -45,12 +45,13 @@ function(muster_library name)
   endif()
 endfunction()
 
-# The program: apps/*.cpp.
+# A program: every .cpp below one folder.
 function(muster_program name)
-  cmake_parse_arguments(arg "" "" "DEPS" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/*.cpp)
+  cmake_parse_arguments(arg "" "FROM" "DEPS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${arg_FROM}/*.cpp)
   if(sources)
     add_executable(${name} ${sources})
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(${name} PRIVATE ${arg_DEPS} muster_warnings)
   endif()
 endfunction()

@@ -39,10 +39,8 @@ void FaultyTransport::send(net::Request request, OnResponse on_response) {
     } else if (changes && strikes(faults_.conflict)) {
         loop_.post([on_response] { on_response(conflict()); });
     } else if (writes && strikes(faults_.lost_answer)) {
-        inner_->send(std::move(request),
-                     [told = remember(std::move(on_response))](const net::Response&) {
-                         told(unreachable());
-                     });
+        inner_->send(std::move(request), [told = remember(std::move(on_response))](
+                                             const net::Response&) { told(unreachable()); });
     } else {
         inner_->send(std::move(request), remember(std::move(on_response)));
     }

@@ -1,0 +1,102 @@
+// apps_sim/main.cpp - the simulator's command line: one seed, some seeds, or fresh ones for a
+// while.
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include "base/log.h"
+#include "base/random.h"
+#include "sim/faults.h"
+#include "sim/story.h"
+
+namespace {
+
+struct Totals {
+    int runs = 0;
+    int failed = 0;
+    muster::Duration simulated{0};
+    std::int64_t faults = 0;
+    std::int64_t changes = 0;
+};
+
+/// Plays a seed twice over when asked to, so that a difference between two runs of one seed shows.
+void play(std::uint64_t seed, bool twice, Totals& totals) {
+    muster::Random random(seed ^ 0x5eed);
+    const muster::sim::Faults faults =
+        seed == 0 ? muster::sim::Faults::none() : muster::sim::Faults::draw(random);
+    muster::sim::Outcome outcome = muster::sim::play_story(seed, faults);
+    if (twice && outcome.broken.empty()) {
+        const muster::sim::Outcome again = muster::sim::play_story(seed, faults);
+        if (again.trace != outcome.trace) outcome.broken = "two runs of this seed differ";
+    }
+    ++totals.runs;
+    totals.simulated = totals.simulated + outcome.simulated;
+    totals.faults += outcome.faults;
+    totals.changes += outcome.changes;
+    if (outcome.broken.empty()) return;
+    ++totals.failed;
+    std::printf("seed %llu: %s\n  faults: %s\n  replay: ./dev sim --seed %llu\n",
+                static_cast<unsigned long long>(seed), outcome.broken.c_str(),
+                faults.text().c_str(), static_cast<unsigned long long>(seed));
+    std::fflush(stdout);
+}
+
+void usage() {
+    std::puts(
+        "muster_sim --seed N          plays one seed, with its log (seed 0: without faults)\n"
+        "muster_sim --seeds N [--from M]   plays seeds M to M+N-1 (M: 0)\n"
+        "muster_sim --seconds N       plays fresh seeds for that long");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::uint64_t seed = 0, from = 0;
+    long seeds = -1, seconds = -1;
+    bool one = false;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const std::string flag = argv[i];
+        const std::uint64_t value = std::strtoull(argv[i + 1], nullptr, 10);
+        if (flag == "--seed") {
+            one = true;
+            seed = value;
+        } else if (flag == "--seeds") {
+            seeds = static_cast<long>(value);
+        } else if (flag == "--from") {
+            from = value;
+        } else if (flag == "--seconds") {
+            seconds = static_cast<long>(value);
+        } else {
+            usage();
+            return 2;
+        }
+    }
+    if (!one && seeds < 0 && seconds < 0) seconds = 30;
+    muster::set_log_level(one ? muster::LogLevel::debug : muster::LogLevel::error);
+    const auto begun = std::chrono::steady_clock::now();
+    const auto spent = [&] {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    };
+    Totals totals;
+    if (one) {
+        play(seed, true, totals);
+    } else if (seeds >= 0) {
+        for (long i = 0; i < seeds; ++i)
+            play(from + static_cast<std::uint64_t>(i), i % 10 == 0, totals);
+    } else {
+        for (std::uint64_t fresh = std::random_device()(); spent() < static_cast<double>(seconds);
+             ++fresh) {
+            play(fresh, false, totals);
+        }
+    }
+    std::printf(
+        "%d runs, %.1f simulated hours, %lld faults, %lld changes checked, %.1f s\n%d passed, %d "
+        "failed\n",
+        totals.runs, static_cast<double>(totals.simulated.nanoseconds) / 3.6e12,
+        static_cast<long long>(totals.faults), static_cast<long long>(totals.changes), spent(),
+        totals.runs - totals.failed, totals.failed);
+    return totals.failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,102 @@
+// sim/world.h - the whole of Muster in one thread: server, store, controllers, nodes, a user, and a
+// bad day.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/value.h"
+#include "apiserver/server.h"
+#include "base/random.h"
+#include "control/runner.h"
+#include "kube/in_process_transport.h"
+#include "sim/checks.h"
+#include "sim/fake_node.h"
+#include "sim/faults.h"
+#include "sim/faulty_transport.h"
+#include "sim/virtual_time.h"
+#include "store/memory_journal.h"
+#include "store/store.h"
+
+namespace muster::sim {
+
+/// Something that must never be so, or never came true.
+struct Broken {
+    std::string what;
+};
+
+/// A run. Everything in it follows from seed, nodes and faults: equal ones give equal traces, byte
+/// for byte.
+class World {
+public:
+    World(std::uint64_t seed, std::vector<NodeSpec> nodes, Faults faults);
+    ~World();
+    World(const World&) = delete;
+    World& operator=(const World&) = delete;
+
+    // What a user does; each waits for the answer. Throws Broken when the server refuses.
+
+    /// Creates the objects of a YAML text.
+    void create(const std::string& yaml);
+    /// `path` as in a URL: "/api/v1/namespaces/default/pods/a".
+    void remove(const std::string& path);
+    /// Null when it is not there.
+    api::Value get(const std::string& path);
+
+    /// Lets time pass.
+    void pass(Duration span);
+    /// Lets time pass until `holds`; throws Broken with `what` when it does not within `span`.
+    void until(const std::string& what, Duration span, const std::function<bool()>& holds);
+
+    /// From here on nothing goes wrong any more.
+    void end_faults();
+
+    Time now() const { return time_.now(); }
+    /// A hash of every change of every object, in order: two runs of a seed must agree.
+    std::uint64_t trace() const { return checks_.trace(); }
+    std::int64_t faults_made() const;
+    std::int64_t changes() const { return checks_.changes(); }
+    FakeNode& nodes() { return *nodes_; }
+
+private:
+    void start_server();
+    void start_control();
+    void crash_server();
+    void crash_control();
+    void plan_faults();
+    void every(Duration mean, const std::function<void()>& happen);
+    net::Response ask(net::Request request);
+
+    Random random_;
+    VirtualTime time_;
+    Faults faults_;
+    std::vector<NodeSpec> specs_;
+    std::shared_ptr<store::MemoryDisk> disk_ = std::make_shared<store::MemoryDisk>();
+    Checks checks_;
+    VirtualLoop* weather_ = nullptr;  // Where faults are decided; no process of its own.
+    VirtualLoop* user_loop_ = nullptr;
+    VirtualLoop* node_loop_ = nullptr;
+    VirtualLoop* server_loop_ = nullptr;
+    VirtualLoop* control_loop_ = nullptr;
+    std::unique_ptr<store::Store> store_;
+    std::unique_ptr<apiserver::Server> server_;
+    std::unique_ptr<FaultyTransport> user_;
+    std::unique_ptr<FaultyTransport> node_transport_;
+    std::unique_ptr<FaultyTransport> control_transport_;
+    std::unique_ptr<FakeNode> nodes_;
+    std::unique_ptr<control::Runner> runner_;
+    Faults no_faults_;
+    std::int64_t crashes_ = 0;
+    std::int64_t past_faults_ = 0;
+    // What has crashed is kept: tasks under way may still hold its parts.
+    std::vector<std::unique_ptr<store::Store>> dead_stores_;
+    std::vector<std::unique_ptr<apiserver::Server>> dead_servers_;
+    std::vector<std::unique_ptr<FaultyTransport>> dead_transports_;
+    std::vector<std::unique_ptr<control::Runner>> dead_runners_;
+};
+
+}  // namespace muster::sim
