@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "decide/evaluate.h"
 #include "decide/world.h"
 
 namespace muster::decide {
@@ -29,11 +30,14 @@ struct Deciding {
     Time now;
     Decision decision;
     std::set<QueueId> visited;
+    // Tried and not fitting, with the number of admissions before.
+    std::map<std::pair<QueueId, ClassKey>, std::size_t> blocked;
 
     void settle();
     void evict();
     void find_places();
     void cycle_to_rest();
+    void refresh_reasons();
     void tell();
 
     void settle_queue(QueueId id);
@@ -51,24 +55,6 @@ bool turn_before(const Nominee& a, const Nominee& b) {
     return a.turn < b.turn;
 }
 
-Fit fit_without_quota(const Shape& shape) {
-    Fit fit;
-    for (const PodSetNeed& pod_set : shape.pod_sets)
-        fit.pod_sets.push_back({pod_set.count, {}});
-    return fit;
-}
-
-WaitReason reason_of(GangRefusal refusal) {
-    WaitReason reason;
-    reason.rule = refusal.never ? WaitReason::Rule::exceeds_nodes : WaitReason::Rule::nodes;
-    reason.pod_set = std::move(refusal.pod_set);
-    reason.placed = refusal.placed;
-    reason.pods = refusal.pods;
-    reason.refusals = std::move(refusal.refusals);
-    reason.lacks = std::move(refusal.lacks);
-    return reason;
-}
-
 // Which head is in front is shown, but is not news for those behind it.
 bool same_news(const WaitReason& a, const WaitReason& b) {
     if (a.rule == WaitReason::Rule::behind_head && b.rule == a.rule) {
@@ -80,11 +66,12 @@ bool same_news(const WaitReason& a, const WaitReason& b) {
 }  // namespace
 
 Decision decide(State& state, Time now) {
-    Deciding deciding{state.world(), now, {}, {}};
+    Deciding deciding{state.world(), now, {}, {}, {}};
     deciding.settle();
     deciding.evict();
     deciding.find_places();
     deciding.cycle_to_rest();
+    deciding.refresh_reasons();
     deciding.tell();
     if (!state.world().backoffs.empty()) {
         deciding.decision.look_again = state.world().backoffs.begin()->first;
@@ -250,36 +237,32 @@ std::vector<Nominee> Deciding::nominate() {
 }
 
 std::optional<Nominee> Deciding::nominate_from(QueueId id, const Pending::Candidate& candidate) {
-    const QueueEntry& entry = world.queue(id);
-    const Shape& shape = world.shapes.of(candidate.key.shape);
-    Nominee nominee{id, candidate.key, candidate.turn, {}, 0};
-    if (id == no_queue) {
-        nominee.fit = fit_without_quota(shape);
-    } else {
-        FitAnswer answer = choose_flavors(world.tree, world.book, entry.plan, shape);
-        if (!answer.fit) {
-            WaitReason reason;
-            reason.rule = answer.no_fit.rule;
-            reason.obstacles = std::move(answer.no_fit.obstacles);
-            block(id, candidate.key, std::move(reason));
-            return std::nullopt;
-        }
-        nominee.fit = std::move(*answer.fit);
+    auto answer = evaluate(world, world.ledger, id, candidate.key);
+    if (auto* reason = std::get_if<WaitReason>(&answer)) {
+        block(id, candidate.key, std::move(*reason));
+        return std::nullopt;
     }
-    if (shape.binds == Workload::Binds::quota_and_nodes) {
-        if (auto refusal = world.ledger.refusal(shape, world.options.capacity)) {
-            block(id, candidate.key, reason_of(std::move(*refusal)));
-            return std::nullopt;
-        }
-    }
-    nominee.ledger_version = world.ledger.version();
-    return nominee;
+    return Nominee{id, candidate.key, candidate.turn, std::get<Fit>(std::move(answer)),
+                   world.ledger.version()};
 }
 
 void Deciding::block(QueueId id, ClassKey key, WaitReason reason) {
-    reason.cluster_queue = world.queue_names.name_of(id);
     if (world.queue(id).pending.block(key, std::move(reason))) {
         world.classes_to_tell.emplace(id, key);
+    }
+    blocked[{id, key}] = decision.admits.size();
+}
+
+// Whoever was tried before the last admission is tried once more, so that the numbers of its reason
+// are those at rest.
+void Deciding::refresh_reasons() {
+    for (const auto& [which, admitted_before] : std::exchange(blocked, {})) {
+        const auto& [id, key] = which;
+        const Pending& pending = world.queue(id).pending;
+        if (admitted_before == decision.admits.size() || !pending.has(key)) continue;
+        auto answer = evaluate(world, world.ledger, id, key);
+        VERIFY(std::holds_alternative<WaitReason>(answer));  // Admissions only take.
+        block(id, key, std::get<WaitReason>(std::move(answer)));
     }
 }
 

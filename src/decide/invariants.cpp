@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "decide/evaluate.h"
 #include "decide/world.h"
 
 namespace muster::decide {
@@ -69,7 +70,10 @@ void check_phases(const World& world, std::vector<std::string>& broken) {
 
 /// At rest: whoever is said not to fit does not, and every other waits behind one who does not.
 void check_waiting(const World& world, std::vector<std::string>& broken) {
-    if (world.structure_changed || !world.to_try.empty() || !world.to_place.empty()) return;
+    if (world.structure_changed || !world.to_try.empty() || !world.to_place.empty() ||
+        world.ledger.has_freed()) {
+        return;
+    }
     Ledger ledger = world.ledger;
     for (const auto& [name, id] : world.queue_names.by_name()) {
         const QueueEntry& entry = world.queue(id);
@@ -80,12 +84,7 @@ void check_waiting(const World& world, std::vector<std::string>& broken) {
                 }
                 continue;
             }
-            const Shape& shape = world.shapes.of(key.shape);
-            const bool has_quota =
-                id == no_queue || choose_flavors(world.tree, world.book, entry.plan, shape).fit;
-            const bool has_nodes = shape.binds == Workload::Binds::quota ||
-                                   !ledger.refusal(shape, world.options.capacity);
-            if (has_quota && has_nodes) {
+            if (std::holds_alternative<Fit>(evaluate(world, ledger, id, key))) {
                 broken.push_back(*entry.pending.members_of(key).begin()->name +
                                  " waits although it fits");
             }

@@ -18,10 +18,10 @@ namespace muster::decide {
 struct Constraint {
     enum class Place { quota, nodes };
     Place place = Place::quota;
-    std::string queue;   // For quota.
-    std::string flavor;  // For quota.
-    std::string node;    // For nodes, when about one node; empty: all together.
-    std::string pod_set;
+    std::string queue;    // For quota.
+    std::string flavor;   // For quota.
+    std::string node;     // For nodes, when about one node; empty: all together.
+    std::string pod_set;  // Empty: the whole workload.
     std::string resource;
     Amount needed;
     Amount free;
@@ -47,12 +47,13 @@ struct Remedy {
     std::string queue;
     std::string flavor;
     std::string resource;
+    std::string node;  // For add_capacity, when one node must grow.
     std::string workload;
     Amount amount;
 };
 
 struct Explanation {
-    enum class Verdict { unknown, runs, starts_by_itself, needs_someone, never };
+    enum class Verdict { unknown, finished, runs, starts_by_itself, needs_someone, never };
     std::string workload;
     Verdict verdict = Verdict::unknown;
     std::optional<WaitReason> reason;  // Absent when it does not wait.
@@ -63,7 +64,9 @@ struct Explanation {
     Remedy remedy;
 };
 
-/// Explains one workload from the state as it is.
+/// Explains one workload from the state as it is. A remedy of kind raise_quota or end_workload was
+/// tried on a copy of the state and lets the workload start; the other kinds are what must come
+/// first.
 Explanation why(const State& state, std::string_view workload, Time now);
 
 }  // namespace muster::decide

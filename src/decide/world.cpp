@@ -86,13 +86,15 @@ Turn World::turn_of(WorkloadId id) const {
 ClassKey World::class_of(WorkloadId id) const {
     const WorkloadEntry& entry = workload(id);
     const bool ages = !entry.local_queue && options.order == Options::Order::priority;
-    return {ages ? entry.slope_millionths : 0, entry.shape};
+    return {shapes.of(entry.shape).binds, ages ? entry.slope_millionths : 0, entry.shape};
 }
 
 void World::enqueue(WorkloadId id, QueueId where) {
     WorkloadEntry& entry = workload(id);
     VERIFY(!entry.enqueued);
-    queue(where).pending.insert(class_of(id), turn_of(id));
+    const ClassKey key = class_of(id);
+    queue(where).pending.insert(key, turn_of(id));
+    if (key.binds == Workload::Binds::quota_and_nodes) node_bound.insert(where);
     entry.enqueued = where;
     to_try.insert(where);
     to_tell.insert(id);
@@ -182,11 +184,11 @@ void World::wake_all() {
 }
 
 void World::wake_bound_to_nodes() {
-    for (std::size_t i = 0; i < queues.size(); ++i) {
-        if (queues[i].pending.size() == 0) continue;
-        queues[i].pending.wake_bound_to_nodes(shapes);
-        to_try.insert(static_cast<QueueId>(i));
-    }
+    std::erase_if(node_bound, [&](QueueId id) {
+        if (!queue(id).pending.wake_bound_to_nodes()) return true;
+        to_try.insert(id);
+        return false;
+    });
 }
 
 std::optional<WaitReason> World::ineligible(WorkloadId id, Time now) const {

@@ -27,11 +27,34 @@ std::vector<Tried> by_size(const Shape& shape, Seats& seats) {
     return order;
 }
 
-std::int64_t pods_of(const Shape& shape) {
+std::int64_t count_pods(const Shape& shape) {
     std::int64_t pods = 0;
     for (const PodSetNeed& pod_set : shape.pod_sets)
         pods += pod_set.count;
     return pods;
+}
+
+// Absent when every pod finds a place beside the others; leaves the seats as they were.
+std::optional<GangRefusal> try_gang(Seats& seats, const Shape& shape) {
+    std::optional<GangRefusal> refused;
+    std::vector<std::pair<NodeId, Need>> taken;
+    for (const Tried& tried : by_size(shape, seats)) {
+        for (std::int64_t i = 0; !refused && i < tried.pod_set->count; ++i) {
+            if (const auto node = seats.best(tried.need)) {
+                seats.take(*node, tried.need);
+                taken.emplace_back(*node, tried.need);
+                continue;
+            }
+            refused.emplace();
+            refused->pod_set = tried.pod_set->name;
+            refused->placed = static_cast<std::int64_t>(taken.size());
+            refused->pods = count_pods(shape);
+            refused->refusals = seats.refusals(tried.need);
+        }
+    }
+    for (const auto& [node, need] : taken)
+        seats.give(node, need);
+    return refused;
 }
 
 }  // namespace
@@ -156,6 +179,12 @@ std::vector<Holder> Ledger::holders(std::string_view resource, std::string_view 
     return all;
 }
 
+std::vector<std::string> Ledger::pods_of(std::string_view workload) const {
+    const auto pods = pods_of_.find(workload);
+    if (pods == pods_of_.end()) return {};
+    return {pods->second.begin(), pods->second.end()};
+}
+
 Amount Ledger::allocatable(std::string_view resource) const {
     const auto id = seats_.find_resource(resource);
     return id ? seats_.allocatable(*id) : Amount{};
@@ -243,30 +272,16 @@ void Ledger::empty_overfull_nodes() {
     }
 }
 
+// Nodes that would not do even when empty say more than what is on them now.
 std::optional<GangRefusal> Ledger::per_node(const Shape& shape) {
-    GangRefusal refused;
-    std::vector<std::pair<NodeId, Need>> taken;
-    bool whole = true;
-    for (const Tried& tried : by_size(shape, seats_)) {
-        for (std::int64_t i = 0; whole && i < tried.pod_set->count; ++i) {
-            const auto node = seats_.best(tried.need);
-            if (node) {
-                seats_.take(*node, tried.need);
-                taken.emplace_back(*node, tried.need);
-                continue;
-            }
-            whole = false;
-            refused.pod_set = tried.pod_set->name;
-            refused.refusals = seats_.refusals(tried.need);
-        }
+    auto refused = try_gang(seats_, shape);
+    if (!refused) return std::nullopt;
+    Seats empty = seats_.emptied();
+    if (auto hopeless = try_gang(empty, shape)) {
+        hopeless->never = true;
+        return hopeless;
     }
-    for (const auto& [node, need] : taken)
-        seats_.give(node, need);
-    if (whole) return std::nullopt;
-    refused.placed = static_cast<std::int64_t>(taken.size());
-    refused.pods = pods_of(shape);
-    refused.lacks = sums_short(shape);
-    refused.never = !fits_empty(shape);
+    refused->lacks = sums_short(shape);
     return refused;
 }
 
@@ -274,7 +289,7 @@ std::optional<GangRefusal> Ledger::aggregate(const Shape& shape) {
     GangRefusal refused;
     refused.lacks = sums_short(shape);
     if (refused.lacks.empty()) return std::nullopt;
-    refused.pods = pods_of(shape);
+    refused.pods = count_pods(shape);
     refused.never = std::any_of(refused.lacks.begin(), refused.lacks.end(),
                                 [](const auto& lack) { return lack.needed > lack.allocatable; });
     return refused;
@@ -311,18 +326,6 @@ Amount Ledger::seatless(ResourceId resource) const {
         }
     }
     return sum;
-}
-
-bool Ledger::fits_empty(const Shape& shape) const {
-    Seats empty = seats_.emptied();
-    for (const Tried& tried : by_size(shape, empty)) {
-        for (std::int64_t i = 0; i < tried.pod_set->count; ++i) {
-            const auto node = empty.best(tried.need);
-            if (!node) return false;
-            empty.take(*node, tried.need);
-        }
-    }
-    return true;
 }
 
 void Ledger::freed() {

@@ -24,8 +24,8 @@ struct GangRefusal {
     std::string pod_set;  // The first that found no place; empty for the aggregate check.
     std::int64_t placed = 0;
     std::int64_t pods = 0;
-    std::vector<Refusal> refusals;
-    std::vector<Refusal::Lack> lacks;  // In sums over all open nodes.
+    std::vector<Refusal> refusals;     // With `never`: those of empty nodes.
+    std::vector<Refusal::Lack> lacks;  // In sums over all open nodes; empty with `never`.
     bool never = false;                // Not even on empty nodes.
 };
 
@@ -55,9 +55,12 @@ public:
     std::uint64_t version() const { return version_; }
     /// True once after something was freed or added: what did not fit may fit now.
     bool take_freed();
+    bool has_freed() const { return freed_; }
 
     /// Who holds how much of a resource, most first; on one node or (empty) on all.
     std::vector<Holder> holders(std::string_view resource, std::string_view node) const;
+    /// The workload's pods that sit on nodes.
+    std::vector<std::string> pods_of(std::string_view workload) const;
     Amount allocatable(std::string_view resource) const;
     Amount free(std::string_view resource) const;
 
@@ -90,7 +93,6 @@ private:
     std::optional<GangRefusal> aggregate(const Shape& shape);
     std::vector<Refusal::Lack> sums_short(const Shape& shape);
     Amount seatless(ResourceId resource) const;
-    bool fits_empty(const Shape& shape) const;
     void freed();
     void changed() { ++version_; }
 

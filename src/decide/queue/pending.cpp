@@ -3,6 +3,7 @@
 #include "decide/queue/pending.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace muster::decide {
 
@@ -73,12 +74,13 @@ void Pending::wake() {
         set_blocked(key, which, false);
 }
 
-void Pending::wake_bound_to_nodes(const Shapes& shapes) {
-    for (auto& [key, which] : classes_) {
-        if (shapes.of(key.shape).binds == Workload::Binds::quota_and_nodes) {
-            set_blocked(key, which, false);
-        }
-    }
+bool Pending::wake_bound_to_nodes() {
+    constexpr ClassKey first{Workload::Binds::quota_and_nodes,
+                             std::numeric_limits<std::int64_t>::min(), ShapeId{}};
+    const auto from = classes_.lower_bound(first);
+    for (auto at = from; at != classes_.end(); ++at)
+        set_blocked(at->first, at->second, false);
+    return from != classes_.end();
 }
 
 Pending::Reason Pending::reason_of(ClassKey key) const {

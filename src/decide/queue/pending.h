@@ -37,6 +37,7 @@ struct Turn {
 /// What makes waiting workloads interchangeable: if the first of a class does not fit, none does,
 /// until something is given back. Priorities of a class grow at one rate, so its order is fixed.
 struct ClassKey {
+    Workload::Binds binds = Workload::Binds::quota;  // First, so that those bound to nodes adjoin.
     std::int64_t slope_millionths = 0;
     ShapeId shape{};
     friend auto operator<=>(const ClassKey&, const ClassKey&) = default;
@@ -73,8 +74,8 @@ public:
 
     /// Opens all blocked classes; they keep their last reason until they are tried.
     void wake();
-    /// Opens those with a shape in which nodes count.
-    void wake_bound_to_nodes(const Shapes& shapes);
+    /// Opens those for which nodes count; false when there are none.
+    bool wake_bound_to_nodes();
 
     bool has(ClassKey key) const { return classes_.contains(key); }
     /// The last reason of a class; null when it was never tried.

@@ -1,0 +1,342 @@
+// decide/why_text.cpp - words for reasons: Kueue's in conditions, plain ones with numbers for
+// people.
+#include "decide/why_text.h"
+
+#include <algorithm>
+
+#include "base/quantity.h"
+#include "base/text.h"
+#include "base/time.h"
+
+namespace muster::decide {
+
+namespace {
+
+using Rule = WaitReason::Rule;
+using Verdict = Explanation::Verdict;
+
+std::string taint_text(const Taint& taint) {
+    const char* effect = taint.effect == Taint::Effect::no_schedule  ? "NoSchedule"
+                         : taint.effect == Taint::Effect::no_execute ? "NoExecute"
+                                                                     : "PreferNoSchedule";
+    return taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" + effect;
+}
+
+// In Kueue's words.
+std::string obstacle_text(const Obstacle& o) {
+    switch (o.rule) {
+        case Obstacle::Rule::flavor_missing:
+            return "flavor " + o.flavor + " not found";
+        case Obstacle::Rule::untolerated_taint:
+            return "untolerated taint " + taint_text(o.taint) + " in flavor " + o.flavor;
+        case Obstacle::Rule::node_affinity:
+            return "flavor " + o.flavor + " doesn't match node affinity";
+        case Obstacle::Rule::not_covered:
+            return "resource " + o.resource + " unavailable in ClusterQueue";
+        case Obstacle::Rule::exceeds_maximum:
+            return "insufficient quota for " + o.resource + " in flavor " + o.flavor +
+                   ", previously considered podsets requests (" +
+                   amount_text(o.resource, o.earlier) + ") + current podset request (" +
+                   amount_text(o.resource, o.needed) + ") > maximum capacity (" +
+                   amount_text(o.resource, o.maximum) + ")";
+        case Obstacle::Rule::insufficient:
+            return "insufficient unused quota for " + o.resource + " in flavor " + o.flavor + ", " +
+                   amount_text(o.resource, o.short_by) + " more needed";
+    }
+    return {};
+}
+
+std::string obstacles_text(const WaitReason& reason) {
+    std::vector<std::string> texts;
+    for (const Obstacle& obstacle : reason.obstacles)
+        texts.push_back(obstacle_text(obstacle));
+    std::sort(texts.begin(), texts.end());
+    const std::string pod_set =
+        reason.obstacles.empty() ? "main" : reason.obstacles.front().pod_set;
+    return "couldn't assign flavors to pod set " + pod_set + ": " + join(texts, ", ");
+}
+
+// "3 cpu, of which 1950m is free"
+std::string lack_text(const Refusal::Lack& lack) {
+    return amount_text(lack.resource, lack.needed) + " " + lack.resource + ", of which " +
+           amount_text(lack.resource, lack.free) + " is free";
+}
+
+std::string nodes_text(const WaitReason& reason) {
+    std::vector<std::string> parts;
+    for (const Refusal::Lack& lack : reason.lacks)
+        parts.push_back(lack_text(lack));
+    const std::string pods = std::to_string(reason.pods);
+    if (!parts.empty()) return "together its pods (" + pods + ") need " + join(parts, "; ");
+    Seat seat;
+    seat.refusals = reason.refusals;
+    return "there is room for " + std::to_string(reason.placed) + " of its " + pods +
+           " pods; for the next, of pod set " + reason.pod_set + ", " + refusal_text(seat);
+}
+
+std::string holders_text(const Constraint& constraint) {
+    std::vector<std::string> parts;
+    for (const Holder& holder : constraint.holders) {
+        parts.push_back(holder.workload + " (" + amount_text(constraint.resource, holder.amount) +
+                        ")");
+    }
+    if (constraint.more_holders > 0) {
+        parts.push_back(std::to_string(constraint.more_holders) + " more");
+    }
+    return parts.empty() ? "nobody holds any" : "held by " + join(parts, ", ");
+}
+
+std::string place_text(const Constraint& constraint) {
+    if (constraint.place == Constraint::Place::quota) {
+        return "quota of queue " + constraint.queue + ", flavor " + constraint.flavor;
+    }
+    return constraint.node.empty() ? "all nodes together" : "node " + constraint.node;
+}
+
+std::string constraint_text(const Constraint& c) {
+    const auto amount = [&](Amount a) { return amount_text(c.resource, a); };
+    return c.resource + (c.pod_set.empty() ? "" : " for pod set " + c.pod_set) + ": needs " +
+           amount(c.needed) + ", free " + amount(c.free) + " of " + amount(c.capacity) +
+           ", short by " + amount(c.short_by) + " (" + place_text(c) + "); " + holders_text(c);
+}
+
+// What is the matter, without who is meant.
+std::string matter(const WaitReason& reason) {
+    switch (reason.rule) {
+        case Rule::deactivated:
+            return "it is deactivated (spec.active is false)";
+        case Rule::local_queue_missing:
+            return reason.local_queue.empty() ? "it names no queue"
+                                              : "queue " + reason.local_queue + " does not exist";
+        case Rule::cluster_queue_missing:
+            return "queue " + reason.local_queue + " leads to cluster queue " +
+                   reason.cluster_queue + ", which does not exist";
+        case Rule::local_queue_stopped:
+            return "queue " + reason.local_queue + " is stopped";
+        case Rule::cluster_queue_stopped:
+            return "cluster queue " + reason.cluster_queue + " is stopped";
+        case Rule::flavor_missing:
+            return "cluster queue " + reason.cluster_queue + " is inactive: its flavor " +
+                   reason.detail + " does not exist";
+        case Rule::cohort_cycle:
+            return "cluster queue " + reason.cluster_queue +
+                   " is inactive: its cohorts form a circle";
+        case Rule::namespace_mismatch:
+            return "cluster queue " + reason.cluster_queue + " does not admit its namespace";
+        case Rule::not_covered:
+        case Rule::no_matching_flavor:
+            return obstacles_text(reason);
+        case Rule::exceeds_maximum:
+            return "it asks for more than the queue can ever give";
+        case Rule::exceeds_nodes:
+            return "it does not fit the nodes even when they are empty";
+        case Rule::backoff:
+            return "it was sent back and waits until " + to_rfc3339(reason.until);
+        case Rule::being_ended:
+            return "its earlier run is still being ended";
+        case Rule::quota:
+            return "not enough of its queue's quota is free";
+        case Rule::nodes:
+            return "not enough is free on the nodes";
+        case Rule::behind_head:
+            return "the queue is strict, and " + reason.head + " in front of it does not fit";
+    }
+    return {};
+}
+
+std::string remedy_text(const Remedy& remedy) {
+    switch (remedy.kind) {
+        case Remedy::Kind::none:
+            return {};
+        case Remedy::Kind::raise_quota:
+            return "raise the quota of " + remedy.resource + " in flavor " + remedy.flavor +
+                   " of cluster queue " + remedy.queue + " by " +
+                   amount_text(remedy.resource, remedy.amount);
+        case Remedy::Kind::end_workload:
+            return "end " + remedy.workload;
+        case Remedy::Kind::resume_queue:
+            return "set stopPolicy of " + remedy.queue + " to None";
+        case Remedy::Kind::activate:
+            return "set spec.active to true";
+        case Remedy::Kind::create_queue:
+            return remedy.queue.empty() ? "name a queue" : "create queue " + remedy.queue;
+        case Remedy::Kind::create_flavor:
+            return "create resource flavor " + remedy.flavor;
+        case Remedy::Kind::add_capacity:
+            return "add " + amount_text(remedy.resource, remedy.amount) + " " + remedy.resource +
+                   (remedy.node.empty() ? " of node capacity" : " to node " + remedy.node);
+    }
+    return {};
+}
+
+}  // namespace
+
+std::string condition_reason(const WaitReason& reason) {
+    switch (reason.rule) {
+        case Rule::deactivated:
+            return "Deactivated";
+        case Rule::local_queue_missing:
+        case Rule::cluster_queue_missing:
+        case Rule::namespace_mismatch:
+            return "Misconfigured";
+        case Rule::local_queue_stopped:
+        case Rule::cluster_queue_stopped:
+        case Rule::flavor_missing:
+        case Rule::cohort_cycle:
+            return "Suspended";
+        case Rule::not_covered:
+        case Rule::no_matching_flavor:
+            return "NoMatchingFlavor";
+        case Rule::exceeds_maximum:
+            return "ExceedsMaxQuota";
+        case Rule::quota:
+            return "WaitingForQuota";
+        case Rule::nodes:
+        case Rule::exceeds_nodes:
+            return "TopologyPlacementFailed";
+        case Rule::backoff:
+        case Rule::being_ended:
+        case Rule::behind_head:
+            return "PendingEvaluation";
+    }
+    return {};
+}
+
+std::string condition_message(const WaitReason& reason) {
+    switch (reason.rule) {
+        case Rule::deactivated:
+            return "The workload is deactivated";
+        case Rule::local_queue_missing:
+            return "LocalQueue " + reason.local_queue + " doesn't exist";
+        case Rule::cluster_queue_missing:
+            return "ClusterQueue " + reason.cluster_queue + " doesn't exist";
+        case Rule::namespace_mismatch:
+            return "Workload namespace doesn't match ClusterQueue selector";
+        case Rule::local_queue_stopped:
+            return "LocalQueue " + reason.local_queue + " is inactive";
+        case Rule::cluster_queue_stopped:
+        case Rule::flavor_missing:
+        case Rule::cohort_cycle:
+            return "ClusterQueue " + reason.cluster_queue + " is inactive";
+        case Rule::not_covered:
+        case Rule::no_matching_flavor:
+        case Rule::exceeds_maximum:
+        case Rule::quota:
+            return obstacles_text(reason);
+        case Rule::nodes:
+        case Rule::exceeds_nodes:
+            return "couldn't place the gang: " + nodes_text(reason);
+        case Rule::backoff:
+            return "Waits until " + to_rfc3339(reason.until) + " before its next try";
+        case Rule::being_ended:
+            return "Waits for its earlier run to end";
+        case Rule::behind_head:
+            return "Waits behind " + reason.head + " in StrictFIFO ClusterQueue " +
+                   reason.cluster_queue;
+    }
+    return {};
+}
+
+std::string eviction_reason(const Evict& evict) {
+    switch (evict.reason) {
+        case Evict::Reason::deactivated:
+            return "Deactivated";
+        case Evict::Reason::local_queue_stopped:
+            return "LocalQueueStopped";
+        case Evict::Reason::cluster_queue_stopped:
+            return "ClusterQueueStopped";
+    }
+    return {};
+}
+
+std::string eviction_message(const Evict& evict) {
+    switch (evict.reason) {
+        case Evict::Reason::deactivated:
+            return "The workload is deactivated";
+        case Evict::Reason::local_queue_stopped:
+            return "The LocalQueue is stopped";
+        case Evict::Reason::cluster_queue_stopped:
+            return "The ClusterQueue is stopped";
+    }
+    return {};
+}
+
+std::string sentence(const Explanation& explanation) {
+    const std::string& name = explanation.workload;
+    switch (explanation.verdict) {
+        case Verdict::unknown:
+            return explanation.reason ? name + " waits."
+                                      : name + " has not been looked at yet, or does not exist.";
+        case Verdict::finished:
+            return name + " has finished.";
+        case Verdict::runs:
+            return name + " is admitted.";
+        default:
+            break;
+    }
+    const WaitReason& reason = *explanation.reason;
+    std::string text = name + " waits: " + matter(reason);
+    if (!explanation.constraints.empty()) {
+        text += "; " + constraint_text(explanation.constraints.front());
+    } else if (reason.rule == Rule::nodes || reason.rule == Rule::exceeds_nodes) {
+        text += "; " + nodes_text(reason);
+    }
+    return text + ".";
+}
+
+std::vector<std::string> lines(const Explanation& explanation) {
+    std::vector<std::string> all = {sentence(explanation)};
+    if (!explanation.reason) return all;
+    const WaitReason& reason = *explanation.reason;
+    if (explanation.position > 0) {
+        all.push_back("  place: " + std::to_string(explanation.position) + " of " +
+                      std::to_string(explanation.waiting) + " waiting" +
+                      (reason.cluster_queue.empty() ? "" : " in " + reason.cluster_queue));
+    }
+    for (std::size_t i = 1; i < explanation.constraints.size(); ++i) {
+        all.push_back("  also: " + constraint_text(explanation.constraints[i]));
+    }
+    if (reason.rule != Rule::not_covered && reason.rule != Rule::no_matching_flavor) {
+        for (const Obstacle& o : reason.obstacles) {
+            if (o.rule == Obstacle::Rule::insufficient) continue;
+            if (o.rule == Obstacle::Rule::exceeds_maximum) continue;
+            all.push_back("  also: " + obstacle_text(o));
+        }
+    }
+    switch (explanation.verdict) {
+        case Verdict::starts_by_itself:
+            all.push_back("  outlook: starts by itself" +
+                          (explanation.starts_at
+                               ? ", not before " + to_rfc3339(*explanation.starts_at)
+                               : std::string(" when that is given back")));
+            break;
+        case Verdict::needs_someone:
+            all.push_back("  outlook: someone must act");
+            break;
+        case Verdict::never:
+            all.push_back("  outlook: can never start as it is; what comes after it may pass");
+            break;
+        default:
+            break;
+    }
+    const std::string help = remedy_text(explanation.remedy);
+    const bool tried = explanation.remedy.kind == Remedy::Kind::raise_quota ||
+                       explanation.remedy.kind == Remedy::Kind::end_workload;
+    if (!help.empty()) all.push_back((tried ? "  would start it now: " : "  needs first: ") + help);
+    return all;
+}
+
+std::string amount_text(std::string_view resource, Amount amount) {
+    if (is_unlimited(amount)) return "unlimited";
+    if (resource == "cpu") return Quantity::from_milli(amount.value).text();
+    const std::string decimal = Quantity::from_units(amount.value).text();
+    if (resource != "memory" && !resource.ends_with("storage") &&
+        !resource.starts_with("hugepages-")) {
+        return decimal;
+    }
+    const std::string binary =
+        Quantity::from_units(amount.value, Quantity::Format::binary_si).text();
+    return decimal.size() < binary.size() ? decimal : binary;
+}
+
+}  // namespace muster::decide
