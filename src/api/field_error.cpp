@@ -31,6 +31,12 @@ FieldError invalid(const Path& path, const Value& value, std::string_view detail
                  "Invalid value: " + shown(value) + ": " + std::string(detail));
 }
 
+void add_invalid(std::vector<FieldError>& errors, const Path& path, const Value& value,
+                 const std::vector<std::string>& faults) {
+    for (const std::string& fault : faults)
+        errors.push_back(invalid(path, value, fault));
+}
+
 FieldError forbidden(const Path& path, std::string_view detail) {
     return error("FieldValueForbidden", path, "Forbidden: " + std::string(detail));
 }

@@ -14,6 +14,9 @@ namespace muster::api {
 
 FieldError required(const Path& path, std::string_view detail = "");
 FieldError invalid(const Path& path, const Value& value, std::string_view detail);
+/// One error for each fault of a name (base/dns_name.h).
+void add_invalid(std::vector<FieldError>& errors, const Path& path, const Value& value,
+                 const std::vector<std::string>& faults);
 FieldError forbidden(const Path& path, std::string_view detail);
 FieldError duplicate(const Path& path, const Value& value);
 FieldError not_supported(const Path& path, const Value& value,

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "api/field_error.h"
-#include "api/text_rules.h"
+#include "base/dns_name.h"
 
 namespace muster::api {
 namespace {
@@ -13,9 +13,7 @@ namespace {
 using Errors = std::vector<FieldError>;
 
 void check_key(const Value& key, const Path& path, Errors& errors) {
-    if (auto wrong = wrong_qualified_name(key.text_or(""))) {
-        errors.push_back(invalid(path, key, *wrong));
-    }
+    add_invalid(errors, path, key, label_key_faults(key.text_or("")));
 }
 
 void check_requirement(const Value& requirement, const Path& path, Errors& errors) {
@@ -53,9 +51,7 @@ void check_effect(const Value& effect, const Path& path, Errors& errors) {
 void check_labels(const Value& labels, const Path& path, Errors& errors) {
     for (const Value::Member& label : labels.members()) {
         check_key(Value(label.key), path, errors);
-        if (auto wrong = wrong_label_value(label.value.text_or(""))) {
-            errors.push_back(invalid(path, label.value, *wrong));
-        }
+        add_invalid(errors, path, label.value, label_value_faults(label.value.text_or("")));
     }
 }
 
@@ -83,9 +79,8 @@ void check_taints(const Value& taints, const Path& path, Errors& errors) {
     for (std::size_t i = 0; i < taints.size(); ++i) {
         const Path item = path.item(i);
         check_key(taints[i]["key"], item.child("key"), errors);
-        if (auto wrong = wrong_label_value(taints[i]["value"].text_or(""))) {
-            errors.push_back(invalid(item.child("value"), taints[i]["value"], *wrong));
-        }
+        add_invalid(errors, item.child("value"), taints[i]["value"],
+                    label_value_faults(taints[i]["value"].text_or("")));
         check_effect(taints[i]["effect"], item.child("effect"), errors);
         if (!seen.insert(taints[i]["key"].text() + ":" + taints[i]["effect"].text()).second) {
             errors.push_back(duplicate(item, taints[i]));

@@ -11,7 +11,7 @@ std::string Path::text() const {
 
 void Path::append(std::string& out) const {
     if (step_ == Step::root) return;
-    parent_->append(out);
+    if (parent_ != nullptr) parent_->append(out);
     if (step_ == Step::item) {
         out += "[" + std::to_string(index_) + "]";
     } else if (step_ == Step::key) {

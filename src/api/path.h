@@ -8,7 +8,8 @@
 
 namespace muster::api {
 
-/// A chain of steps on the stack. A child must not outlive its parent, nor the name it was given.
+/// A chain of steps on the stack. A child must not outlive its parent (unless that is the root),
+/// nor the name it was given.
 class Path {
 public:
     Path() = default;
@@ -25,7 +26,7 @@ public:
 private:
     enum class Step { root, member, key, item };
     Path(const Path* parent, std::string_view name, Step step)
-        : parent_(parent), name_(name), step_(step) {}
+        : parent_(parent->step_ == Step::root ? nullptr : parent), name_(name), step_(step) {}
     void append(std::string& out) const;
 
     const Path* parent_ = nullptr;

@@ -71,14 +71,14 @@ Kind pod() {
                               "status.podIP",
                               "status.podIPs",
                               "status.nominatedNodeName"};
-    return checked(std::move(kind), nullptr, default_pod);
+    return checked(std::move(kind), validate_pod, default_pod);
 }
 
 Kind service() {
     Kind kind = make("", "Service", "services", Scope::namespaced, Status::subresource, {"svc"});
     kind.categories = {"all"};
     kind.selectable_fields = {"spec.clusterIP", "spec.type"};
-    return checked(std::move(kind), nullptr, default_service);
+    return checked(std::move(kind), validate_service, default_service);
 }
 
 Kind event() {
@@ -115,7 +115,7 @@ Kind job() {
     Kind kind = make("batch", "Job", "jobs", Scope::namespaced, Status::subresource);
     kind.categories = {"all"};
     kind.selectable_fields = {"status.successful"};
-    return checked(std::move(kind), nullptr, default_job);
+    return checked(std::move(kind), validate_job, default_job);
 }
 
 void add_core(std::vector<Kind>& kinds) {
@@ -128,18 +128,19 @@ void add_core(std::vector<Kind>& kinds) {
     add(service());
     Kind node = make("", "Node", "nodes", cluster, status, {"no"});
     node.selectable_fields = {"spec.unschedulable"};
-    add(checked(std::move(node), nullptr, nullptr));
+    add(checked(std::move(node), validate_node, nullptr));
     Kind space_kind = make("", "Namespace", "namespaces", cluster, status, {"ns"});
     space_kind.selectable_fields = {"status.phase"};
-    add(checked(std::move(space_kind), nullptr, default_namespace));
-    add(checked(make("", "ConfigMap", "configmaps", space, none, {"cm"}), nullptr, nullptr));
+    add(checked(std::move(space_kind), validate_namespace, default_namespace));
+    add(checked(make("", "ConfigMap", "configmaps", space, none, {"cm"}), validate_config_map,
+                nullptr));
     Kind secret = make("", "Secret", "secrets", space, none);
     secret.selectable_fields = {"type"};
-    add(checked(std::move(secret), nullptr, default_secret));
+    add(checked(std::move(secret), validate_secret, default_secret));
     add(make("", "ServiceAccount", "serviceaccounts", space, none, {"sa"}));
     add(event());
     add(make("", "Endpoints", "endpoints", space, none, {"ep"}));
-    add(passive(make("", "LimitRange", "limitranges", space, none, {"limits"})));
+    add(make("", "LimitRange", "limitranges", space, none, {"limits"}));
     add(passive(make("", "ResourceQuota", "resourcequotas", space, status, {"quota"})));
     add(passive(
         make("", "PersistentVolumeClaim", "persistentvolumeclaims", space, status, {"pvc"})));
@@ -176,15 +177,15 @@ void add_groups(std::vector<Kind>& kinds) {
     add(passive(
         make("policy", "PodDisruptionBudget", "poddisruptionbudgets", space, status, {"pdb"})));
     const char* rbac = "rbac.authorization.k8s.io";
-    add(checked(make(rbac, "ClusterRole", "clusterroles", cluster, none), nullptr, nullptr));
-    add(checked(make(rbac, "ClusterRoleBinding", "clusterrolebindings", cluster, none), nullptr,
-                default_role_binding));
-    add(checked(make(rbac, "Role", "roles", space, none), nullptr, nullptr));
-    add(checked(make(rbac, "RoleBinding", "rolebindings", space, none), nullptr,
+    add(checked(make(rbac, "ClusterRole", "clusterroles", cluster, none), validate_role, nullptr));
+    add(checked(make(rbac, "ClusterRoleBinding", "clusterrolebindings", cluster, none),
+                validate_role_binding, default_role_binding));
+    add(checked(make(rbac, "Role", "roles", space, none), validate_role, nullptr));
+    add(checked(make(rbac, "RoleBinding", "rolebindings", space, none), validate_role_binding,
                 default_role_binding));
     add(checked(
         make("scheduling.k8s.io", "PriorityClass", "priorityclasses", cluster, none, {"pc"}),
-        nullptr, default_priority_class));
+        validate_priority_class, default_priority_class));
     add(passive(make("storage.k8s.io", "StorageClass", "storageclasses", cluster, none, {"sc"})));
 }
 

@@ -7,7 +7,7 @@
 #include "api/json.h"
 #include "api/kueue/rules.h"
 #include "api/label_rules.h"
-#include "api/text_rules.h"
+#include "base/dns_name.h"
 #include "base/quantity.h"
 
 namespace muster::api {
@@ -103,9 +103,7 @@ void check_not_negative(const Value& quantity, const Path& path, Errors& errors)
 
 void check_name(const Value& name, const Path& path, Errors& errors) {
     if (name.text_or("").empty()) return;
-    if (auto wrong = wrong_dns_subdomain(name.as_string())) {
-        errors.push_back(invalid(path, name, *wrong));
-    }
+    add_invalid(errors, path, name, dns1123_subdomain_faults(name.as_string()));
 }
 
 /// A flavor's quotas must be those of the covered resources, in their order.
@@ -135,9 +133,9 @@ void check_resource_groups(const Value& groups, const Path& path, Errors& errors
         const Value& covered = groups[i]["coveredResources"];
         const Path covered_path = group_path.child("coveredResources");
         for (std::size_t j = 0; j < covered.size(); ++j) {
-            if (auto wrong = wrong_qualified_name(covered[j].text_or(""))) {
-                errors.push_back(invalid(covered_path.item(j), covered[j], *wrong));
-            } else if (!resources.insert(covered[j].text()).second) {
+            add_invalid(errors, covered_path.item(j), covered[j],
+                        label_key_faults(covered[j].text_or("")));
+            if (!resources.insert(covered[j].text()).second) {
                 errors.push_back(duplicate(covered_path.item(j), covered[j]));
             }
         }

@@ -1,0 +1,18 @@
+// api/builtin/container_validation.h - checks of one container of a pod.
+#pragma once
+
+#include "api/builtin/validation.h"
+
+namespace muster::api {
+
+/// Init containers run before the others, and have rules of their own.
+enum class ContainerKind { main, init };
+
+/// `volumes` are the pod's: what is mounted must be among them.
+void check_container(const Value& container, ContainerKind kind, const Value& volumes,
+                     const Path& path, FieldErrors& errors);
+
+/// Requests and limits: names, signs, and requests not above limits.
+void check_resources(const Value& resources, const Path& path, FieldErrors& errors);
+
+}  // namespace muster::api

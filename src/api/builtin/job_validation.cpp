@@ -1,0 +1,155 @@
+// api/builtin/job_validation.cpp - what Kubernetes refuses in a Job and in an update of one.
+#include <optional>
+#include <string>
+
+#include "api/builtin/validation.h"
+#include "api/field_error.h"
+#include "api/label_rules.h"
+
+namespace muster::api {
+namespace {
+
+constexpr const char* immutable = "field is immutable";
+
+bool matches(const Value& selector, const Value& labels) {
+    for (const Value::Member& wanted : selector["matchLabels"].members()) {
+        const Value* label = labels.find(wanted.key);
+        if (label == nullptr || !(*label == wanted.value)) return false;
+    }
+    for (const Value& requirement : selector["matchExpressions"].items()) {
+        const Value* label = labels.find(requirement["key"].text_or(""));
+        const std::string_view operation = requirement["operator"].text_or("");
+        bool listed = false;
+        for (const Value& value : requirement["values"].items()) {
+            listed = listed || (label != nullptr && *label == value);
+        }
+        if (operation == "In" && !listed) return false;
+        if (operation == "NotIn" && listed) return false;
+        if (operation == "Exists" && label == nullptr) return false;
+        if (operation == "DoesNotExist" && label != nullptr) return false;
+    }
+    return true;
+}
+
+void check_counts(const Value& spec, const Path& path, FieldErrors& errors) {
+    for (const char* count :
+         {"parallelism", "completions", "backoffLimit", "activeDeadlineSeconds",
+          "ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes"}) {
+        if (spec[count].integer_or(0) < 0) {
+            errors.push_back(
+                invalid(path.child(count), spec[count], "must be greater than or equal to 0"));
+        }
+    }
+    const bool indexed = spec["completionMode"].text_or("") == "Indexed";
+    if (indexed && spec["completions"].is_null()) {
+        errors.push_back(required(path.child("completions"), "when completion mode is Indexed"));
+    }
+    constexpr std::int64_t indexed_parallelism_max = 100'000;
+    if (indexed && spec["parallelism"].integer_or(0) > indexed_parallelism_max) {
+        errors.push_back(invalid(path.child("parallelism"), spec["parallelism"],
+                                 "must be less than or equal to 100000 when completion mode is "
+                                 "Indexed"));
+    }
+    if (!indexed && !spec["backoffLimitPerIndex"].is_null()) {
+        errors.push_back(invalid(path.child("backoffLimitPerIndex"), spec["backoffLimitPerIndex"],
+                                 "requires indexed completion mode"));
+    }
+}
+
+void check_restart_policy(const Value& spec, const Path& path, FieldErrors& errors) {
+    static const std::vector<std::string> allowed = {"OnFailure", "Never"};
+    const Value& policy = spec["template"]["spec"]["restartPolicy"];
+    const Path pod_template = path.child("template");
+    const Path pod_spec = pod_template.child("spec");
+    const std::string_view text = policy.text_or("");
+    if (text.empty() || text == "Always") {
+        errors.push_back(text.empty()
+                             ? required(pod_spec.child("restartPolicy"),
+                                        "valid values: \"OnFailure\", \"Never\"")
+                             : not_supported(pod_spec.child("restartPolicy"), policy, allowed));
+    } else if (text != "Never" && !spec["podFailurePolicy"].is_null()) {
+        errors.push_back(invalid(pod_spec.child("restartPolicy"), policy,
+                                 "only \"Never\" is supported when podFailurePolicy is specified"));
+    }
+}
+
+/// A template without what may change while its job is suspended: what queues add on admission and
+/// take back.
+Value fixed_template(Value pod_template) {
+    if (!pod_template.is_object()) return pod_template;
+    if (Value* metadata = pod_template.find("metadata");
+        metadata != nullptr && metadata->is_object()) {
+        metadata->erase("labels");
+        metadata->erase("annotations");
+        if (metadata->empty()) pod_template.erase("metadata");
+    }
+    Value* spec = pod_template.find("spec");
+    if (spec == nullptr || !spec->is_object()) return pod_template;
+    for (const char* field : {"nodeSelector", "tolerations", "schedulingGates", "affinity"}) {
+        spec->erase(field);
+    }
+    return pod_template;
+}
+
+bool is_suspended_now(const Value& job) {
+    for (const Value& condition : job["status"]["conditions"].items()) {
+        if (condition["type"].text_or("") == "Suspended") {
+            return condition["status"].text_or("") == "True";
+        }
+    }
+    return false;
+}
+
+void check_update(const Value& job, const Value& old, FieldErrors& errors) {
+    const Path root;
+    const Path path = root.child("spec");
+    const Value& now = job["spec"];
+    const Value& before = old["spec"];
+    const auto check = [&](const char* field) {
+        if (!(now[field] == before[field])) {
+            errors.push_back(invalid(path.child(field), now[field], immutable));
+        }
+    };
+    for (const char* field : {"selector", "completionMode", "podFailurePolicy", "managedBy",
+                              "backoffLimitPerIndex", "successPolicy", "podReplacementPolicy"}) {
+        check(field);
+    }
+    const bool indexed = now["completionMode"].text_or("") == "Indexed";
+    const bool scales =
+        indexed && now["completions"] == now["parallelism"] && !now["completions"].is_null();
+    if (!scales) check("completions");
+    const bool suspended = before["suspend"].boolean_or(false) &&
+                           (old["status"]["startTime"].is_null() || is_suspended_now(old));
+    const bool same = suspended
+                          ? fixed_template(now["template"]) == fixed_template(before["template"])
+                          : now["template"] == before["template"];
+    if (!same) errors.push_back(invalid(path.child("template"), now["template"], immutable));
+}
+
+}  // namespace
+
+FieldErrors validate_job(const Value& job, const Value* old) {
+    FieldErrors errors;
+    const Path root;
+    const Path path = root.child("spec");
+    const Value& spec = job["spec"];
+    check_counts(spec, path, errors);
+    const Value& labels = spec["template"]["metadata"]["labels"];
+    if (spec["selector"].is_null()) {
+        errors.push_back(required(path.child("selector")));
+    } else {
+        check_label_selector(spec["selector"], path.child("selector"), errors);
+        if (!matches(spec["selector"], labels)) {
+            const Path pod_template = path.child("template");
+            const Path metadata = pod_template.child("metadata");
+            errors.push_back(invalid(metadata.child("labels"), labels,
+                                     "`selector` does not match template `labels`"));
+        }
+    }
+    check_pod_template(spec["template"], path.child("template"), errors);
+    check_restart_policy(spec, path, errors);
+    if (old != nullptr) check_update(job, *old, errors);
+    return errors;
+}
+
+}  // namespace muster::api

@@ -1,0 +1,251 @@
+// api/builtin/pod_validation.cpp - what Kubernetes refuses in a pod, a pod template, and an update
+// of a pod.
+#include <set>
+
+#include "api/builtin/container_validation.h"
+#include "api/builtin/validation.h"
+#include "api/field_error.h"
+#include "api/label_rules.h"
+#include "base/dns_name.h"
+#include "base/quantity.h"
+
+namespace muster::api {
+namespace {
+
+void check_names_once(const Value& list, const Path& path, std::set<std::string>& seen,
+                      FieldErrors& errors) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const Value& name = list[i]["name"];
+        if (name.text_or("").empty() || seen.insert(name.as_string()).second) continue;
+        const Path item = path.item(i);
+        errors.push_back(duplicate(item.child("name"), name));
+    }
+}
+
+void check_containers(const Value& spec, const Path& path, FieldErrors& errors) {
+    const Path main = path.child("containers");
+    const Path init = path.child("initContainers");
+    if (spec["containers"].empty()) errors.push_back(required(main));
+    for (std::size_t i = 0; i < spec["containers"].size(); ++i) {
+        check_container(spec["containers"][i], ContainerKind::main, spec["volumes"], main.item(i),
+                        errors);
+    }
+    for (std::size_t i = 0; i < spec["initContainers"].size(); ++i) {
+        check_container(spec["initContainers"][i], ContainerKind::init, spec["volumes"],
+                        init.item(i), errors);
+    }
+    std::set<std::string> names;
+    check_names_once(spec["containers"], main, names, errors);
+    check_names_once(spec["initContainers"], init, names, errors);
+}
+
+/// What a source of a volume cannot do without.
+struct NeededField {
+    const char* source;
+    const char* field;
+};
+constexpr NeededField needed_fields[] = {
+    {"secret", "secretName"}, {"hostPath", "path"}, {"persistentVolumeClaim", "claimName"},
+    {"configMap", "name"},    {"nfs", "server"},    {"csi", "driver"}};
+
+void check_volume(const Value& volume, const Path& path, FieldErrors& errors) {
+    if (volume["name"].text_or("").empty()) {
+        errors.push_back(required(path.child("name")));
+    } else {
+        add_invalid(errors, path.child("name"), volume["name"],
+                    dns1123_label_faults(volume["name"].as_string()));
+    }
+    std::size_t sources = 0;
+    for (const Value::Member& member : volume.members()) {
+        if (member.key == "name" || member.value.is_null()) continue;
+        if (++sources > 1) {
+            errors.push_back(
+                forbidden(path.child(member.key), "may not specify more than 1 volume type"));
+        }
+    }
+    for (const NeededField& needed : needed_fields) {
+        const Value& source = volume[needed.source];
+        if (!source.is_object() || !source[needed.field].text_or("").empty()) continue;
+        const Path below = path.child(needed.source);
+        errors.push_back(required(below.child(needed.field)));
+    }
+    const std::string host_path = "/" + volume["hostPath"]["path"].text() + "/";
+    if (host_path.find("/../") != std::string::npos) {
+        const Path below = path.child("hostPath");
+        errors.push_back(
+            invalid(below.child("path"), volume["hostPath"]["path"], "must not contain '..'"));
+    }
+}
+
+void check_node_terms(const Value& terms, const Path& path, FieldErrors& errors) {
+    static const std::vector<std::string> operators = {"DoesNotExist", "Exists", "Gt",
+                                                       "In",           "Lt",     "NotIn"};
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+        const Path term = path.item(i);
+        const Path list = term.child("matchExpressions");
+        const Value& expressions = terms[i]["matchExpressions"];
+        for (std::size_t j = 0; j < expressions.size(); ++j) {
+            const Path item = list.item(j);
+            const std::string_view operation = expressions[j]["operator"].text_or("");
+            const std::size_t values = expressions[j]["values"].size();
+            const bool takes_values = operation == "In" || operation == "NotIn";
+            const bool takes_one = operation == "Gt" || operation == "Lt";
+            if (takes_values && values == 0) {
+                errors.push_back(required(item.child("values"),
+                                          "must be specified when `operator` is 'In' or 'NotIn'"));
+            } else if (takes_one && values != 1) {
+                errors.push_back(
+                    required(item.child("values"),
+                             "must be specified single value when `operator` is 'Lt' or 'Gt'"));
+            } else if (operation.empty()) {
+                errors.push_back(
+                    not_supported(item.child("operator"), expressions[j]["operator"], operators));
+            }
+            add_invalid(errors, item.child("key"), expressions[j]["key"],
+                        label_key_faults(expressions[j]["key"].text_or("")));
+        }
+    }
+}
+
+void check_affinity(const Value& affinity, const Path& path, FieldErrors& errors) {
+    const Value& must = affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    const Path node = path.child("nodeAffinity");
+    if (must.is_object()) {
+        const Path required_path = node.child("requiredDuringSchedulingIgnoredDuringExecution");
+        const Path terms = required_path.child("nodeSelectorTerms");
+        if (must["nodeSelectorTerms"].empty()) {
+            errors.push_back(required(terms, "must have at least one node selector term"));
+        }
+        check_node_terms(must["nodeSelectorTerms"], terms, errors);
+    }
+    for (const char* kind : {"podAffinity", "podAntiAffinity"}) {
+        const Path pod = path.child(kind);
+        const Path list = pod.child("requiredDuringSchedulingIgnoredDuringExecution");
+        const Value& terms = affinity[kind]["requiredDuringSchedulingIgnoredDuringExecution"];
+        for (std::size_t i = 0; i < terms.size(); ++i) {
+            const Path item = list.item(i);
+            if (terms[i]["topologyKey"].text_or("").empty()) {
+                errors.push_back(required(item.child("topologyKey"), "can not be empty"));
+            }
+            check_label_selector(terms[i]["labelSelector"], item.child("labelSelector"), errors);
+        }
+    }
+}
+
+void check_seconds(const Value& spec, const Path& path, FieldErrors& errors) {
+    const Value& grace = spec["terminationGracePeriodSeconds"];
+    if (grace.integer_or(0) < 0) {
+        errors.push_back(invalid(path.child("terminationGracePeriodSeconds"), grace,
+                                 "must be greater than or equal to 0"));
+    }
+    const Value& deadline = spec["activeDeadlineSeconds"];
+    if (!deadline.is_null() &&
+        (deadline.integer_or(1) < 1 || deadline.integer_or(1) > 2147483647)) {
+        errors.push_back(invalid(path.child("activeDeadlineSeconds"), deadline,
+                                 "must be between 1 and 2147483647, inclusive"));
+    }
+}
+
+constexpr const char* update_rule =
+    "pod updates may not change fields other than `spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+    "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set "
+    "to 1 if it was previously negative)";
+
+void clear_images(Value& spec, const char* list) {
+    if (!spec[list].is_array()) return;
+    for (Value& container : spec.at(list).mutable_items()) {
+        if (container.is_object()) container.erase("image");
+    }
+}
+
+/// The spec without what an update may change.
+Value fixed_part(Value spec, const Value& old_spec) {
+    if (!spec.is_object()) return spec;
+    clear_images(spec, "containers");
+    clear_images(spec, "initContainers");
+    for (const char* field : {"activeDeadlineSeconds", "tolerations", "schedulingGates",
+                              "terminationGracePeriodSeconds", "ephemeralContainers"}) {
+        spec.erase(field);
+    }
+    if (old_spec["nodeName"].text_or("").empty()) spec.erase("nodeName");  // A binding.
+    if (!old_spec["schedulingGates"].empty()) {
+        spec.erase("nodeSelector");  // May be narrowed until the gates open.
+        spec.erase("affinity");
+    }
+    return spec;
+}
+
+void check_pod_update(const Value& pod, const Value& old, FieldErrors& errors) {
+    const Path path;
+    const Path spec = path.child("spec");
+    if (!(fixed_part(pod["spec"], old["spec"]) == fixed_part(old["spec"], old["spec"]))) {
+        errors.push_back(forbidden(spec, update_rule));
+    }
+    const Value::Array& now = pod["spec"]["tolerations"].items();
+    for (const Value& toleration : old["spec"]["tolerations"].items()) {
+        bool kept = false;
+        for (const Value& each : now) {
+            kept = kept ||
+                   (each["key"] == toleration["key"] && each["effect"] == toleration["effect"]);
+        }
+        if (kept) continue;
+        errors.push_back(forbidden(spec.child("tolerations"),
+                                   "existing toleration can not be modified except its "
+                                   "tolerationSeconds"));
+        break;
+    }
+    for (const Value& gate : pod["spec"]["schedulingGates"].items()) {
+        bool had = false;
+        for (const Value& each : old["spec"]["schedulingGates"].items())
+            had = had || each == gate;
+        if (had) continue;
+        errors.push_back(forbidden(spec.child("schedulingGates"),
+                                   "only deletion is allowed, but found new scheduling gate '" +
+                                       gate["name"].text() + "'"));
+    }
+}
+
+}  // namespace
+
+void check_pod_spec(const Value& spec, const Path& path, FieldErrors& errors) {
+    const Path volumes = path.child("volumes");
+    for (std::size_t i = 0; i < spec["volumes"].size(); ++i) {
+        check_volume(spec["volumes"][i], volumes.item(i), errors);
+    }
+    std::set<std::string> volume_names;
+    check_names_once(spec["volumes"], volumes, volume_names, errors);
+    check_containers(spec, path, errors);
+    check_labels(spec["nodeSelector"], path.child("nodeSelector"), errors);
+    check_tolerations(spec["tolerations"], path.child("tolerations"), errors);
+    check_affinity(spec["affinity"], path.child("affinity"), errors);
+    check_seconds(spec, path, errors);
+    for (const char* field : {"serviceAccountName", "nodeName", "priorityClassName"}) {
+        if (spec[field].text_or("").empty()) continue;
+        add_invalid(errors, path.child(field), spec[field],
+                    dns1123_subdomain_faults(spec[field].as_string()));
+    }
+    for (const char* field : {"hostname", "subdomain"}) {
+        if (spec[field].text_or("").empty()) continue;
+        add_invalid(errors, path.child(field), spec[field],
+                    dns1123_label_faults(spec[field].as_string()));
+    }
+}
+
+void check_pod_template(const Value& pod_template, const Path& path, FieldErrors& errors) {
+    const Path metadata = path.child("metadata");
+    check_labels(pod_template["metadata"]["labels"], metadata.child("labels"), errors);
+    check_annotations(pod_template["metadata"]["annotations"], metadata.child("annotations"),
+                      errors);
+    check_pod_spec(pod_template["spec"], path.child("spec"), errors);
+}
+
+FieldErrors validate_pod(const Value& pod, const Value* old) {
+    FieldErrors errors;
+    const Path path;
+    check_pod_spec(pod["spec"], path.child("spec"), errors);
+    if (old != nullptr) check_pod_update(pod, *old, errors);
+    return errors;
+}
+
+}  // namespace muster::api

@@ -1,0 +1,124 @@
+// api/builtin/validation_test.cpp - what Kubernetes refuses in the kinds that users write most, in
+// its words.
+#include "api/builtin/validation.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "api/json.h"
+#include "api/kind.h"
+
+namespace muster::api {
+namespace {
+
+Value parsed(std::string_view text) {
+    auto result = parse_json(text);
+    REQUIRE(std::holds_alternative<Parsed>(result));
+    return std::get<Parsed>(std::move(result)).value;
+}
+
+/// "field: text" of each error, a line each.
+std::string told(const FieldErrors& errors) {
+    std::string text;
+    for (const FieldError& error : errors)
+        text += error.field + ": " + error.text + "\n";
+    return text;
+}
+
+Value pod_with(std::string_view spec) {
+    Value pod = parsed("{\"metadata\":{\"name\":\"p\"},\"spec\":" + std::string(spec) + "}");
+    default_pod(pod);
+    return pod;
+}
+
+Value good_job() {
+    Value job =
+        parsed(R"({"metadata":{"name":"j","uid":"u"},"spec":{"suspend":true,"template":{"spec":{
+        "restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})");
+    default_job(job);
+    return job;
+}
+
+TEST_CASE("a pod needs containers with names and images") {
+    CHECK(told(validate_pod(pod_with("{}"), nullptr)) == "spec.containers: Required value\n");
+    CHECK(told(validate_pod(pod_with(R"({"containers":[{}]})"), nullptr)) ==
+          "spec.containers[0].name: Required value\nspec.containers[0].image: Required value\n");
+    CHECK(told(validate_pod(
+              pod_with(R"({"containers":[{"name":"a","image":"i"},{"name":"a","image":"i"}]})"),
+              nullptr)) == "spec.containers[1].name: Duplicate value: \"a\"\n");
+}
+
+TEST_CASE("what is mounted must be a volume, requests must fit limits") {
+    const Value pod = pod_with(R"({"containers":[{"name":"a","image":"i",
+        "volumeMounts":[{"name":"data","mountPath":"/data"}],
+        "resources":{"requests":{"cpu":"2","memory":"-1"},"limits":{"cpu":"1","memory":"1Gi"}},
+        "env":[{"name":"A=B"}],"ports":[{"containerPort":70000}]}]})");
+    CHECK(told(validate_pod(pod, nullptr)) ==
+          "spec.containers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 and "
+          "65535, inclusive\n"
+          "spec.containers[0].env[0].name: Invalid value: \"A=B\": a valid environment variable "
+          "name must consist only of printable ASCII characters other than '='\n"
+          "spec.containers[0].volumeMounts[0].name: Not found: \"data\"\n"
+          "spec.containers[0].resources.requests[memory]: Invalid value: \"-1\": must be greater "
+          "than or equal to 0\n"
+          "spec.containers[0].resources.requests: Invalid value: \"2\": must be less than or equal "
+          "to cpu limit of 1\n");
+}
+
+TEST_CASE("a running pod's spec is fixed but for its images; a binding may name the node") {
+    const Value old = pod_with(R"({"containers":[{"name":"a","image":"i"}]})");
+    Value changed = old;
+    changed.at("spec").at("containers").mutable_items()[0].set("image", "j");
+    changed.at("spec").set("nodeName", "n");
+    CHECK(validate_pod(changed, &old).empty());
+    changed.at("spec").at("containers").mutable_items()[0].set("name", "b");
+    REQUIRE(validate_pod(changed, &old).size() == 1);
+    CHECK(validate_pod(changed, &old)[0].reason == "FieldValueForbidden");
+}
+
+TEST_CASE("a job gets its selector and labels from its uid, and keeps them") {
+    const Value job = good_job();
+    CHECK(validate_job(job, nullptr).empty());
+    CHECK(job["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"].text() ==
+          "u");
+    CHECK(job["spec"]["template"]["metadata"]["labels"]["job-name"].text() == "j");
+    CHECK(job["spec"]["completions"].integer_or(0) == 1);
+    Value always = job;
+    always.at("spec").at("template").at("spec").set("restartPolicy", "Always");
+    CHECK(told(validate_job(always, nullptr)) ==
+          "spec.template.spec.restartPolicy: Unsupported value: \"Always\": supported values: "
+          "\"OnFailure\", \"Never\"\n");
+}
+
+TEST_CASE("a suspended job's pods may be steered to nodes, a started one's may not") {
+    const Value suspended = good_job();
+    Value steered = suspended;
+    steered.at("spec").at("template").at("spec").set("nodeSelector", Value::object({{"a", "b"}}));
+    steered.at("spec").set("suspend", false);
+    CHECK(validate_job(steered, &suspended).empty());
+    Value running = suspended;
+    running.at("spec").set("suspend", false);
+    CHECK(validate_job(steered, &running).size() == 1);
+}
+
+TEST_CASE("services, secrets, roles and bindings are refused in Kubernetes' words") {
+    CHECK(told(validate_service(parsed(R"({"spec":{"type":"ClusterIP"}})"), nullptr)) ==
+          "spec.ports: Required value\n");
+    CHECK(told(validate_secret(parsed(R"({"type":"kubernetes.io/tls","data":{"tls.crt":""}})"),
+                               nullptr)) == "data[tls.key]: Required value\n");
+    CHECK(told(validate_role(
+              parsed(R"({"kind":"Role","rules":[{"apiGroups":[""],"resources":["pods"]}]})"),
+              nullptr)) ==
+          "rules[0].verbs: Required value: verbs must contain at least one value\n");
+    Value binding = parsed(R"({"kind":"RoleBinding","roleRef":{"kind":"Role","name":"r"},
+        "subjects":[{"kind":"User","name":"u"}]})");
+    default_role_binding(binding);
+    CHECK(validate_role_binding(binding, nullptr).empty());
+    Value other = binding;
+    other.at("roleRef").set("name", "s");
+    CHECK(validate_role_binding(other, &binding).size() == 1);
+}
+
+}  // namespace
+}  // namespace muster::api
