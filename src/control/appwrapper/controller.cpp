@@ -366,7 +366,8 @@ Controller controller(const api::GroupResource& resource) {
     for (const api::Kind& kind : api::all_kinds()) {
         const bool may_be_wrapped = kind.namespaced && kind.plural != "events" &&
                                     kind.plural != "leases" && kind.plural != "endpointslices" &&
-                                    kind.plural != "appwrappers";
+                                    kind.plural != "appwrappers" &&
+                                    kind.group != "authorization.k8s.io";
         if (may_be_wrapped && !kind.versions.empty())
             made.watches.push_back(watch_made(kind, resource));
     }

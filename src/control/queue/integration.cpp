@@ -141,6 +141,13 @@ std::vector<kube::ObjectPtr> living_pods(const kube::Cache& seen, std::string_vi
     return found;
 }
 
+bool owns_jobs(const kube::Cache& seen, std::string_view owner_uid) {
+    for (const api::GroupResource& resource : {jobs, ray_clusters, ray_jobs}) {
+        if (!seen.owned_by(resource, owner_uid).empty()) return true;
+    }
+    return false;
+}
+
 Value& at_path(Value& object, std::string_view dotted) {
     Value* here = &object;
     for (const std::string_view step : split(dotted, '.'))

@@ -93,6 +93,9 @@ api::Value* find_template(api::Value& object, const PodSet& pod_set);
 /// still live.
 std::vector<kube::ObjectPtr> living_pods(const kube::Cache& seen, std::string_view owner_uid);
 
+/// A job or cluster that the owner made is still there.
+bool owns_jobs(const kube::Cache& seen, std::string_view owner_uid);
+
 /// The value at a dotted path, made on the way.
 api::Value& at_path(api::Value& object, std::string_view dotted);
 

@@ -1,7 +1,9 @@
 // control/queue/job_kinds.cpp - the tables of the kinds that queues manage: Job, RayCluster,
 // RayJob, AppWrapper.
+#include <utility>
+
 #include "api/field_error.h"
-#include "control/appwrapper/items.h"
+#include "control/appwrapper/demand.h"
 #include "control/queue/integration.h"
 #include "control/queue/names.h"
 
@@ -87,9 +89,11 @@ std::vector<api::FieldError> check_ray_job(const Value& job) {
 
 std::vector<PodSet> app_wrapper_pod_sets(const Value& wrapper) {
     std::vector<PodSet> sets;
-    for (appwrapper::WrappedPods& wrapped : appwrapper::wrapped_pods(wrapper))
+    for (appwrapper::PodDemand& demand : appwrapper::demand_of(wrapper)) {
+        if (demand.count <= 0) continue;
         sets.push_back(
-            {std::move(wrapped.name), wrapped.count, std::move(wrapped.pod_template), "", 0, ""});
+            {std::move(demand.name), demand.count, std::move(demand.pod_template), "", 0, ""});
+    }
     return sets;
 }
 

@@ -189,7 +189,9 @@ void restore_templates(Pass& pass) {
 bool is_quiet(const Pass& pass) {
     const bool counts_none =
         pass.kind.active.empty() || pass.job.value.path(pass.kind.active).integer_or(0) == 0;
-    return counts_none && living_pods(pass.seen, pass.job.uid).empty();
+    if (!counts_none || !living_pods(pass.seen, pass.job.uid).empty()) return false;
+    // What starts without a field to suspend it is stopped by removing what it made.
+    return !pass.kind.suspend.empty() || !owns_jobs(pass.seen, pass.job.uid);
 }
 
 /// The quota goes back when the last process is gone.

@@ -1,0 +1,295 @@
+// control/queue/planner.cpp - planning: fold, decide, and what to write of it.
+#include "control/queue/planner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "control/appwrapper/status.h"
+#include "control/conditions.h"
+#include "control/fold_pod.h"
+#include "control/queue/names.h"
+#include "control/queue/queue_status.h"
+#include "control/queue/workload.h"
+#include "decide/why_text.h"
+
+namespace muster::control::queue {
+namespace {
+
+using api::Value;
+using Rule = decide::WaitReason::Rule;
+
+/// Counts of queues are written at most this often: in a burst each workload changes them.
+constexpr Duration queue_status_pause = milliseconds(100);
+
+bool has_finalizer(const kube::Object& object) {
+    const auto& all = object.value["metadata"]["finalizers"].items();
+    return std::any_of(all.begin(), all.end(),
+                       [](const Value& each) { return each.text_or("") == in_use_finalizer; });
+}
+
+enum class Finalizer { add, remove };
+
+Write finalizer_write(const kube::Object& object, Finalizer change) {
+    Value left = Value::array();
+    for (const Value& each : object.value["metadata"]["finalizers"].items()) {
+        if (each.text_or("") != in_use_finalizer) left.push(each);
+    }
+    if (change == Finalizer::add) left.push(Value(in_use_finalizer));
+    return {.verb = Write::Verb::merge_patch,
+            .key = object.key,
+            .api_version = std::string(kueue_api_version),
+            .subresource = "",
+            .body = Value::object({{"metadata", Value::object({{"finalizers", std::move(left)}})}}),
+            .version = object.version,
+            .uid = "",
+            .propagation = ""};
+}
+
+bool names_flavor(const kube::Object& queue, const std::string& flavor) {
+    for (const Value& group : queue.value["spec"]["resourceGroups"].items()) {
+        for (const Value& each : group["flavors"].items()) {
+            if (each["name"].text_or("") == flavor) return true;
+        }
+    }
+    return false;
+}
+
+/// MCAD's words for why an AppWrapper is not dispatched.
+std::pair<std::string, std::string> backoff_words(const decide::WaitReason& reason) {
+    const bool of_nodes = reason.rule == Rule::nodes || reason.rule == Rule::exceeds_nodes;
+    const bool of_quota = reason.rule == Rule::quota || reason.rule == Rule::exceeds_maximum ||
+                          reason.rule == Rule::behind_head;
+    if (of_nodes)
+        return {"AppWrapperNotRunnable.", "Insufficient resources to dispatch AppWrapper."};
+    if (of_quota)
+        return {"quota limit exceeded",
+                "Insufficient quota and/or resources to dispatch AppWrapper."};
+    return {"AppWrapperNotRunnable.", decide::condition_message(reason)};
+}
+
+}  // namespace
+
+QueuePlanner::QueuePlanner(decide::Options options) {
+    decide::apply(state_, decide::OptionsSet{options});
+}
+
+std::vector<std::pair<api::GroupResource, std::string>> QueuePlanner::watches() const {
+    const std::string kueue(kueue_version);
+    return {{flavors, kueue},   {cluster_queues, kueue},   {local_queues, kueue},
+            {workloads, kueue}, {namespaces, "v1"},        {nodes, "v1"},
+            {pods, "v1"},       {app_wrappers, "v1beta1"}, {old_app_wrappers, "v1beta1"}};
+}
+
+void QueuePlanner::observe(const kube::Object* before, const kube::Object* after) {
+    const kube::Object& object = after != nullptr ? *after : *before;
+    unfolded_.insert(object.key);
+}
+
+void QueuePlanner::failed(const Write& write) {
+    const auto found = entries_.find(write.key);
+    if (found == entries_.end()) {
+        queues_to_write_.insert(write.key);
+        return;
+    }
+    Entry& entry = found->second;
+    entry.written_at = 0;
+    to_write_.insert(write.key);
+    if (!entry.id.empty() && !entry.holds && !entry.over)
+        decide::apply(state_, decide::WorkloadFailed{entry.id});
+}
+
+Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
+    Reconciled result;
+    fold(seen);
+    const decide::Decision decision = decide::decide(state_, now);
+    take(decision);
+    if (decision.look_again) result.look_again = std::max(*decision.look_again - now, Duration{});
+    for (const api::Key& key : std::exchange(to_write_, {})) {
+        if (key.resource == workloads) {
+            write_workload(seen, key, now, result);
+        } else {
+            write_wrapper(seen, key, now, result);
+        }
+    }
+    if (queues_to_write_.empty()) return result;
+    const Time due = queues_written_ + queue_status_pause;
+    if (due <= now) {
+        write_queues(seen, now, result);
+        queues_written_ = now;
+    } else if (!result.look_again || due - now < *result.look_again) {
+        result.look_again = due - now;
+    }
+    return result;
+}
+
+void QueuePlanner::take(const decide::Decision& decision) {
+    const auto mark = [this](const std::string& id) {
+        const auto found = key_of_.find(id);
+        if (found == key_of_.end()) return;
+        to_write_.insert(found->second);
+        mark_queues(entries_.at(found->second));
+    };
+    for (const decide::Admit& admit : decision.admits)
+        mark(admit.workload);
+    for (const decide::Wait& wait : decision.waits)
+        mark(wait.workload);
+    for (const decide::Evict& evict : decision.evicts) {
+        mark(evict.workload);
+        const auto found = key_of_.find(evict.workload);
+        if (found != key_of_.end()) evictions_[found->second] = eviction_of(evict, {});
+    }
+}
+
+void QueuePlanner::send(Entry& entry, const kube::Object& object, const Value& status,
+                        Reconciled& result) {
+    auto write = status_write(object, status);
+    if (!write) return;
+    write->api_version = object.value["apiVersion"].text();
+    entry.written_at = object.version;
+    result.writes.push_back(std::move(*write));
+}
+
+void QueuePlanner::write_workload(const kube::Cache& seen, const api::Key& key, Time now,
+                                  Reconciled& result) {
+    const kube::ObjectPtr object = seen.find(key);
+    const auto found = entries_.find(key);
+    if (object == nullptr || found == entries_.end() || found->second.over) return;
+    Entry& entry = found->second;
+    if (entry.written_at == object->version) return;  // On its way.
+    Told told{object->value["status"], {}};
+    const auto eviction = evictions_.find(key);
+    const bool deactivated = !object->value["spec"]["active"].boolean_or(true);
+    if (eviction != evictions_.end()) {
+        told = tell_evicted(*object, eviction->second, now);
+    } else if (const auto held = decide::assignment_of(state_, entry.id)) {
+        told = tell_admitted(*object, *held, now);
+    } else if (deactivated && !is_evicted(object->value)) {
+        told = tell_evicted(
+            *object, eviction_of({entry.id, decide::Evict::Reason::deactivated, ""}, object->value),
+            now);
+    } else if (const auto reason = decide::wait_reason(state_, entry.id)) {
+        told = tell_waiting(*object, *reason, now);
+    }
+    for (Event& event : told.events)
+        result.events.push_back(std::move(event));
+    send(entry, *object, told.status, result);
+}
+
+void QueuePlanner::take_back_workload(const kube::Object& wrapper, const kube::Object& workload) {
+    const Value& status = wrapper.value["status"];
+    const Time taken = appwrapper::condition_time(status, "Backoff");
+    const Time reserved =
+        fold_time(condition_of(workload.value["status"], "QuotaReserved")["lastTransitionTime"]);
+    if (taken < reserved || evictions_.contains(workload.key)) return;
+    evictions_[workload.key] = {
+        "PodsReadyTimeout", appwrapper::condition(status, "PreemptCandidate")["message"].text()};
+    to_write_.insert(workload.key);
+}
+
+void QueuePlanner::write_wrapper(const kube::Cache& seen, const api::Key& key, Time now,
+                                 Reconciled& result) {
+    const kube::ObjectPtr object = seen.find(key);
+    const auto found = entries_.find(key);
+    if (object == nullptr || found == entries_.end() || found->second.over) return;
+    Entry& entry = found->second;
+    if (object->is_terminating() || entry.written_at == object->version) return;
+    const std::string_view state = object->value["status"]["state"].text_or("");
+    if (state == "Completed" || state == "Failed" || state == "Deleted") return;
+    const bool runs = object->value["status"]["canrun"].boolean_or(false);
+    std::string id = entry.id;
+    bool may_run = false;
+    bool must_stop = false;
+    if (queue_of_wrapper(*object).empty()) {
+        may_run = decide::assignment_of(state_, id).has_value() && !entry.ending;
+    } else {
+        const kube::ObjectPtr workload = workload_of_wrapper(seen, *object);
+        if (workload == nullptr) return;
+        id = id_of(workload->key).value_or("");
+        const bool admitted = is_admitted(workload->value);
+        const bool evicted = is_evicted(workload->value);
+        // The quota is on record before anything is made with it.
+        may_run = admitted && !evicted;
+        must_stop = runs && !may_run;
+        if (may_run && !runs && was_taken_back(*object)) {
+            take_back_workload(*object, *workload);
+            if (evictions_.contains(workload->key)) return;
+        }
+    }
+    Value status = object->value["status"];
+    if (may_run && !runs) {
+        status = appwrapper::can_run(object->value, now);
+    } else if (must_stop) {
+        status = appwrapper::evicted(object->value, now);
+    } else if (!may_run && !runs) {
+        const auto reason = decide::wait_reason(state_, id);
+        if (!reason || reason->rule == Rule::backoff || reason->rule == Rule::being_ended) return;
+        const auto [word, message] = backoff_words(*reason);
+        status = appwrapper::backed_off(object->value, word, message, now);
+    }
+    send(entry, *object, status, result);
+}
+
+void QueuePlanner::write_queues(const kube::Cache& seen, Time now, Reconciled& result) {
+    std::set<api::Key> keys = std::exchange(queues_to_write_, {});
+    std::set<api::Key> behind;
+    for (const api::Key& key : keys) {
+        const kube::ObjectPtr queue = key.resource == local_queues ? seen.find(key) : nullptr;
+        if (queue != nullptr)
+            behind.insert({cluster_queues, "", queue->value["spec"]["clusterQueue"].text()});
+    }
+    keys.merge(behind);
+    for (const api::Key& key : keys) {
+        const kube::ObjectPtr object = seen.find(key);
+        if (object == nullptr) continue;
+        if (key.resource == local_queues) {
+            write_local_queue(seen, *object, now, result);
+        } else if (key.resource == cluster_queues) {
+            write_cluster_queue(*object, now, result);
+        } else if (key.resource == flavors) {
+            write_flavor(seen, *object, result);
+        }
+    }
+}
+
+void QueuePlanner::write_cluster_queue(const kube::Object& queue, Time now, Reconciled& result) {
+    const auto report = decide::report_queue(state_, queue.key.name);
+    if (!report) return;
+    if (queue.is_terminating() && report->admitted == 0) {
+        if (has_finalizer(queue))
+            result.writes.push_back(finalizer_write(queue, Finalizer::remove));
+        return;
+    }
+    if (!queue.is_terminating() && !has_finalizer(queue)) {
+        // Its status follows when this is seen: both demand the version that was.
+        result.writes.push_back(finalizer_write(queue, Finalizer::add));
+        return;
+    }
+    if (auto write = status_write(queue, cluster_queue_status(queue, *report, now)))
+        result.writes.push_back(std::move(*write));
+}
+
+void QueuePlanner::write_local_queue(const kube::Cache& seen, const kube::Object& queue, Time now,
+                                     Reconciled& result) {
+    const auto report = decide::report_local_queue(state_, queue.key.ns, queue.key.name);
+    if (!report) return;
+    const kube::ObjectPtr behind =
+        seen.find({cluster_queues, "", queue.value["spec"]["clusterQueue"].text()});
+    if (auto write = status_write(queue, local_queue_status(queue, behind.get(), *report, now)))
+        result.writes.push_back(std::move(*write));
+}
+
+void QueuePlanner::write_flavor(const kube::Cache& seen, const kube::Object& flavor,
+                                Reconciled& result) {
+    if (!flavor.is_terminating()) {
+        if (!has_finalizer(flavor))
+            result.writes.push_back(finalizer_write(flavor, Finalizer::add));
+        return;
+    }
+    if (!has_finalizer(flavor)) return;
+    for (const kube::ObjectPtr& queue : seen.list(cluster_queues)) {
+        if (names_flavor(*queue, flavor.key.name)) return;
+    }
+    result.writes.push_back(finalizer_write(flavor, Finalizer::remove));
+}
+
+}  // namespace muster::control::queue

@@ -1,0 +1,106 @@
+// control/queue/planner.h - the queues as one planner: what is seen is folded into decide's state,
+// what is decided is written to Workloads, AppWrappers and queues.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "control/controller.h"
+#include "control/queue/workload_status.h"
+#include "decide/cycle.h"
+
+namespace muster::control::queue {
+
+/// The planner of the queues. It is the only writer of admissions and of queues' status.
+///
+/// Invariant: `state_` is what the objects say, plus what was decided and is being written. A
+/// decision whose write failed is taken back and made anew.
+class QueuePlanner : public Planner {
+public:
+    explicit QueuePlanner(decide::Options options = {});
+
+    std::string name() const override { return "kueue-admission"; }
+    std::vector<std::pair<api::GroupResource, std::string>> watches() const override;
+    void observe(const kube::Object* before, const kube::Object* after) override;
+    void failed(const Write& write) override;
+    Reconciled plan(const kube::Cache& seen, Time now) override;
+
+    /// The state as of the last plan.
+    const decide::State& state() const { return state_; }
+    /// The name under which `decide` knows a Workload or an AppWrapper. Absent: it does not.
+    std::optional<std::string> id_of(const api::Key& key) const;
+
+private:
+    /// A Workload or an AppWrapper.
+    struct Entry {
+        std::string id;  // Empty: nothing that waits or runs (an AppWrapper with a queue).
+        std::string uid;
+        api::Key local_queue;  // Empty name: none.
+        Time queued;
+        bool holds = false;           // The objects have said so.
+        bool ending = false;          // The objects have said so, and it still holds.
+        bool over = false;            // Finished, or its object is being removed.
+        std::int64_t written_at = 0;  // The version that the last write was made from.
+    };
+
+    /// Whether any process may still live.
+    enum class Quiet { no, yes };
+
+    // planner_fold.cpp: objects into the state.
+    void fold(const kube::Cache& seen);
+    void fold_structure(const kube::Cache& seen, const api::Key& key, const kube::Object* object);
+    void fold_workload_object(const kube::Cache& seen, const api::Key& key,
+                              const kube::Object* object);
+    void fold_wrapper_object(const kube::Cache& seen, const api::Key& key,
+                             const kube::Object* object);
+    void fold_pod_object(const kube::Cache& seen, const api::Key& key, const kube::Object* object);
+    Entry& entry_of(const kube::Object& object, const std::string& wanted_id);
+    void forget(const api::Key& key);
+    void finish(Entry& entry);
+    void release(Entry& entry);
+    void end_wrapper(Entry& entry, const api::Key& key, Quiet quiet);
+    std::string workload_of_pod(const kube::Cache& seen, const kube::Object& pod) const;
+    void mark_queues(const Entry& entry);
+    void mark_all_queues(const kube::Cache& seen);
+
+    // planner.cpp: decisions into writes.
+    void take(const decide::Decision& decision);
+    void write_workload(const kube::Cache& seen, const api::Key& key, Time now, Reconciled& result);
+    void write_wrapper(const kube::Cache& seen, const api::Key& key, Time now, Reconciled& result);
+    void take_back_workload(const kube::Object& wrapper, const kube::Object& workload);
+    void write_queues(const kube::Cache& seen, Time now, Reconciled& result);
+    void write_cluster_queue(const kube::Object& queue, Time now, Reconciled& result);
+    void write_local_queue(const kube::Cache& seen, const kube::Object& queue, Time now,
+                           Reconciled& result);
+    void write_flavor(const kube::Cache& seen, const kube::Object& flavor, Reconciled& result);
+    void send(Entry& entry, const kube::Object& object, const api::Value& status,
+              Reconciled& result);
+
+    decide::State state_;
+    std::set<api::Key> unfolded_;  // Seen to change since the last plan.
+    std::map<api::Key, Entry> entries_;
+    std::map<std::string, api::Key> key_of_;         // By id.
+    std::map<std::string, std::string> bound_pods_;  // "ns/name" -> uid of pods told to `state_`.
+    std::set<api::Key> to_write_;                    // Workloads and AppWrappers to look at.
+    std::set<api::Key> ending_wrappers_;      // Their quota goes back when their pods are gone.
+    std::map<api::Key, Eviction> evictions_;  // Of Workloads, decided and not yet seen.
+    std::set<api::Key> queues_to_write_;      // ClusterQueues, LocalQueues, ResourceFlavors.
+    Time queues_written_;
+};
+
+/// The queue of an AppWrapper, "" without; those with one are Workloads to the state.
+std::string_view queue_of_wrapper(const kube::Object& wrapper);
+
+/// The Workload that an AppWrapper has; null when none yet.
+kube::ObjectPtr workload_of_wrapper(const kube::Cache& seen, const kube::Object& wrapper);
+
+/// Its pods could not run, and it was put back: its status says so and nothing newer.
+bool was_taken_back(const kube::Object& wrapper);
+
+}  // namespace muster::control::queue

@@ -1,0 +1,372 @@
+// control/queue/planner_fold.cpp - what is seen becomes changes of decide's state.
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "control/appwrapper/demand.h"
+#include "control/appwrapper/status.h"
+#include "control/fold_pod.h"
+#include "control/queue/fold.h"
+#include "control/queue/integration.h"
+#include "control/queue/managed.h"
+#include "control/queue/names.h"
+#include "control/queue/planner.h"
+#include "control/queue/workload.h"
+
+namespace muster::control::queue {
+namespace {
+
+using api::Value;
+using decide::apply;
+
+constexpr Duration wrapper_backoff = seconds(20);  // MCAD's --backofftime.
+
+bool is_over(const kube::Object& wrapper) {
+    const std::string_view state = wrapper.value["status"]["state"].text_or("");
+    return state == "Completed" || state == "Failed" || state == "Deleted";
+}
+
+bool may_run(const kube::Object& wrapper) {
+    return wrapper.value["status"]["canrun"].boolean_or(false);
+}
+
+/// Creation times have whole seconds; within one the order of arrival decides.
+Time arrival_of(const kube::Object& object) {
+    constexpr std::int64_t second = 1'000'000'000;
+    return fold_time(object.value["metadata"]["creationTimestamp"]) +
+           nanoseconds(object.version % second);
+}
+
+/// After pods that could not run, the wrapper waits before it is tried again.
+Time not_before_of(const kube::Object& wrapper) {
+    if (!was_taken_back(wrapper)) return {};
+    return appwrapper::condition_time(wrapper.value["status"], "Backoff") + wrapper_backoff;
+}
+
+Time not_before_of_workload(const kube::Cache& seen, const kube::Object& workload) {
+    const Time requeue_at = fold_time(workload.value["status"]["requeueState"]["requeueAt"]);
+    const Value& owner = controller_of(workload.value);
+    const JobKind* kind =
+        find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
+    if (kind == nullptr || !is_app_wrapper(kind->resource)) return requeue_at;
+    const auto wrapper = seen.find({kind->resource, workload.key.ns, owner["name"].text()});
+    return wrapper == nullptr ? requeue_at : std::max(requeue_at, not_before_of(*wrapper));
+}
+
+/// "job team/train": what people know it by; the Workload's own name when nothing owns it.
+std::string wanted_id(const kube::Object& object) {
+    const Value& owner = controller_of(object.value);
+    if (object.key.resource == workloads && !owner.is_null())
+        return to_lower(owner["kind"].text()) + " " + object.key.ns + "/" + owner["name"].text();
+    const char* kind = object.key.resource == workloads ? "workload " : "appwrapper ";
+    return kind + object.key.ns + "/" + object.key.name;
+}
+
+std::string own_id(const kube::Object& object) {
+    return (object.key.resource == old_app_wrappers ? "appwrapper.mcad.ibm.com " : "workload ") +
+           object.key.ns + "/" + object.key.name;
+}
+
+/// A pod without a phase of its end, on a node.
+bool takes_room(const kube::Object& pod) {
+    return !pod.value["spec"]["nodeName"].text_or("").empty() && !is_finished_pod(pod);
+}
+
+}  // namespace
+
+std::string_view queue_of_wrapper(const kube::Object& wrapper) {
+    return wrapper.label(queue_name_label);
+}
+
+kube::ObjectPtr workload_of_wrapper(const kube::Cache& seen, const kube::Object& wrapper) {
+    for (kube::ObjectPtr& workload : seen.owned_by(workloads, wrapper.uid)) {
+        if (!workload->is_terminating()) return workload;
+    }
+    return nullptr;
+}
+
+bool was_taken_back(const kube::Object& wrapper) {
+    const Value& status = wrapper.value["status"];
+    return !may_run(wrapper) && status["queuejobstate"].text_or("") == "Backoff" &&
+           appwrapper::condition(status, "Backoff")["reason"].text_or("") == "PreemptionTriggered";
+}
+
+void QueuePlanner::fold(const kube::Cache& seen) {
+    // What quotas and nodes are comes before what wants them, and that before the pods it has.
+    std::vector<api::Key> jobs_seen;
+    std::vector<api::Key> pods_seen;
+    for (const api::Key& key : std::exchange(unfolded_, {})) {
+        if (key.resource == pods) {
+            pods_seen.push_back(key);
+        } else if (key.resource == workloads || is_app_wrapper(key.resource)) {
+            jobs_seen.push_back(key);
+        } else {
+            fold_structure(seen, key, seen.find(key).get());
+        }
+    }
+    for (const api::Key& key : jobs_seen) {
+        const kube::ObjectPtr object = seen.find(key);
+        if (key.resource == workloads) {
+            fold_workload_object(seen, key, object.get());
+        } else {
+            fold_wrapper_object(seen, key, object.get());
+        }
+    }
+    for (const api::Key& key : pods_seen)
+        fold_pod_object(seen, key, seen.find(key).get());
+    for (const api::Key& key : std::set<api::Key>(ending_wrappers_))
+        fold_wrapper_object(seen, key, seen.find(key).get());
+}
+
+void QueuePlanner::fold_structure(const kube::Cache& seen, const api::Key& key,
+                                  const kube::Object* object) {
+    if (key.resource == nodes) {
+        if (object != nullptr) {
+            apply(state_, decide::NodeSet{fold_node(*object)});
+        } else {
+            apply(state_, decide::NodeRemoved{key.name});
+        }
+        return;
+    }
+    if (key.resource == namespaces) {
+        if (object == nullptr) {
+            apply(state_, decide::NamespaceRemoved{key.name});
+            return;
+        }
+        decide::Labels labels;
+        for (const auto& [label, value] : object->value["metadata"]["labels"].members())
+            labels[label] = value.text();
+        apply(state_, decide::NamespaceSet{key.name, std::move(labels)});
+        return;
+    }
+    if (key.resource == flavors) {
+        if (object != nullptr) {
+            apply(state_, decide::FlavorSet{fold_flavor(*object)});
+        } else {
+            apply(state_, decide::FlavorRemoved{key.name});
+        }
+    } else if (key.resource == cluster_queues) {
+        if (object != nullptr) {
+            apply(state_, decide::QueueSet{fold_cluster_queue(*object)});
+        } else {
+            apply(state_, decide::QueueRemoved{key.name});
+        }
+    } else if (key.resource == local_queues) {
+        if (object != nullptr) {
+            apply(state_, decide::LocalQueueSet{fold_local_queue(*object)});
+        } else {
+            apply(state_, decide::LocalQueueRemoved{key.ns, key.name});
+        }
+        queues_to_write_.insert(key);
+        return;
+    }
+    queues_to_write_.insert(key);
+    mark_all_queues(seen);
+}
+
+QueuePlanner::Entry& QueuePlanner::entry_of(const kube::Object& object, const std::string& wanted) {
+    const auto found = entries_.find(object.key);
+    if (found != entries_.end() && found->second.uid == object.uid) return found->second;
+    if (found != entries_.end()) forget(object.key);
+    Entry entry;
+    entry.id = key_of_.contains(wanted) ? own_id(object) : wanted;
+    entry.uid = object.uid;
+    const Time first = fold_time(object.value["status"]["controllerfirsttimestamp"]);
+    entry.queued = first == Time{} ? arrival_of(object) : first;
+    key_of_[entry.id] = object.key;
+    return entries_[object.key] = std::move(entry);
+}
+
+void QueuePlanner::forget(const api::Key& key) {
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return;
+    if (!found->second.id.empty()) {
+        apply(state_, decide::WorkloadRemoved{found->second.id});
+        apply(state_, decide::WorkloadReleased{found->second.id});
+        key_of_.erase(found->second.id);
+    }
+    mark_queues(found->second);
+    entries_.erase(found);
+    evictions_.erase(key);
+    ending_wrappers_.erase(key);
+    to_write_.erase(key);
+}
+
+void QueuePlanner::finish(Entry& entry) {
+    if (entry.over) return;
+    entry.over = true;
+    apply(state_, decide::WorkloadFinished{entry.id});
+    mark_queues(entry);
+}
+
+void QueuePlanner::release(Entry& entry) {
+    apply(state_, decide::WorkloadReleased{entry.id});
+    entry.holds = false;
+    entry.ending = false;
+    mark_queues(entry);
+}
+
+void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key& key,
+                                        const kube::Object* object) {
+    if (object == nullptr) {
+        forget(key);
+        return;
+    }
+    // What names no queue waits for nobody.
+    if (object->value["spec"]["queueName"].text_or("").empty()) return;
+    Entry& entry = entry_of(*object, wanted_id(*object));
+    if (entry.over && !object->is_terminating()) return;
+    mark_queues(entry);
+    entry.local_queue = {local_queues, key.ns, object->value["spec"]["queueName"].text()};
+    mark_queues(entry);
+    if (is_finished(object->value)) {
+        finish(entry);
+        return;
+    }
+    const bool holds = has_admission(object->value);
+    const bool ending = holds && is_evicted(object->value);
+    if (!entry.over) {
+        const Identity identity{entry.id, entry.queued, not_before_of_workload(seen, *object)};
+        apply(state_, decide::WorkloadSet{fold_workload(*object, identity, seen)});
+    }
+    if (holds && !entry.holds) {
+        const decide::Assignment held = fold_admission(object->value["status"]["admission"]);
+        apply(state_, decide::WorkloadAdmitted{entry.id, held});
+        entry.holds = true;
+    } else if (!holds && entry.holds) {
+        release(entry);
+    }
+    if (ending && !entry.ending) {
+        apply(state_, decide::WorkloadEvicted{entry.id});
+        entry.ending = true;
+    }
+    if (is_evicted(object->value)) evictions_.erase(key);
+    if (object->is_terminating() && !entry.over) {
+        apply(state_, decide::WorkloadRemoved{entry.id});
+        entry.over = true;
+    }
+    to_write_.insert(key);
+    const Value& owner = controller_of(object->value);
+    const JobKind* kind =
+        find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
+    if (kind != nullptr && is_app_wrapper(kind->resource))
+        to_write_.insert({kind->resource, key.ns, owner["name"].text()});
+}
+
+void QueuePlanner::fold_wrapper_object(const kube::Cache& seen, const api::Key& key,
+                                       const kube::Object* object) {
+    if (object == nullptr || !appwrapper::is_v1beta1(object->value)) {
+        forget(key);
+        return;
+    }
+    to_write_.insert(key);
+    if (!queue_of_wrapper(*object).empty()) {
+        Entry& entry = entries_[key];  // Only remembers writes; its Workload is in the state.
+        entry.uid = object->uid;
+        if (const auto workload = workload_of_wrapper(seen, *object)) {
+            // A new waiting time is the Workload's too.
+            fold_workload_object(seen, workload->key, workload.get());
+        }
+        return;
+    }
+    Entry& entry = entry_of(*object, wanted_id(*object));
+    if (is_over(*object)) {
+        finish(entry);
+        ending_wrappers_.erase(key);
+        return;
+    }
+    const bool quiet = living_pods(seen, object->uid).empty() && !owns_jobs(seen, object->uid);
+    if (!entry.over) {
+        const decide::Workload folded =
+            fold_wrapper(*object, {entry.id, entry.queued, not_before_of(*object)}, seen);
+        apply(state_, decide::WorkloadSet{folded});
+        if (!entry.holds && (may_run(*object) || !quiet)) {
+            apply(state_, decide::WorkloadAdmitted{entry.id, assignment_without_queue(folded)});
+            entry.holds = true;
+        }
+    }
+    if (object->is_terminating() && !entry.over) {
+        apply(state_, decide::WorkloadRemoved{entry.id});
+        entry.over = true;
+    }
+    if (entry.holds && (!may_run(*object) || object->is_terminating()))
+        end_wrapper(entry, key, quiet ? Quiet::yes : Quiet::no);
+}
+
+/// It must go: what it holds is free when its processes are gone.
+void QueuePlanner::end_wrapper(Entry& entry, const api::Key& key, Quiet quiet) {
+    if (quiet == Quiet::yes) {
+        release(entry);
+        ending_wrappers_.erase(key);
+        return;
+    }
+    ending_wrappers_.insert(key);
+    if (entry.ending) return;
+    apply(state_, decide::WorkloadEvicted{entry.id});
+    entry.ending = true;
+}
+
+std::string QueuePlanner::workload_of_pod(const kube::Cache& seen, const kube::Object& pod) const {
+    const std::string_view named = pod.annotation(workload_annotation);
+    if (!named.empty()) {
+        const auto id = id_of({workloads, pod.key.ns, std::string(named)});
+        if (id) return *id;
+    }
+    constexpr int depth_max = 10;
+    Value owner = controller_of(pod.value);
+    for (int depth = 0; depth < depth_max && !owner.is_null(); ++depth) {
+        const JobKind* kind =
+            find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
+        if (kind == nullptr) break;
+        const api::Key key{kind->resource, pod.key.ns, owner["name"].text()};
+        if (const auto id = id_of(key); id && is_app_wrapper(key.resource)) return *id;
+        for (const kube::ObjectPtr& workload : seen.owned_by(workloads, owner["uid"].text_or(""))) {
+            if (const auto id = id_of(workload->key)) return *id;
+        }
+        const kube::ObjectPtr parent = seen.find(key);
+        if (parent == nullptr) break;
+        owner = controller_of(parent->value);
+    }
+    return {};
+}
+
+void QueuePlanner::fold_pod_object(const kube::Cache& seen, const api::Key& key,
+                                   const kube::Object* object) {
+    const std::string name = key.ns + "/" + key.name;
+    const auto known = bound_pods_.find(name);
+    const bool same =
+        known != bound_pods_.end() && object != nullptr && known->second == object->uid;
+    if (known != bound_pods_.end() && (!same || !takes_room(*object))) {
+        apply(state_, decide::PodGone{name});
+        bound_pods_.erase(known);
+    }
+    if (object == nullptr || same || !takes_room(*object)) return;
+    decide::PodBound bound;
+    bound.name = name;
+    bound.node = object->value["spec"]["nodeName"].text();
+    bound.shape =
+        fold_pod_shape(key.ns, object->value["metadata"]["labels"], object->value["spec"], seen);
+    bound.workload = workload_of_pod(seen, *object);
+    bound.pod_set = std::string(object->label(pod_set_label));
+    apply(state_, std::move(bound));
+    bound_pods_[name] = object->uid;
+}
+
+void QueuePlanner::mark_queues(const Entry& entry) {
+    if (!entry.local_queue.name.empty()) queues_to_write_.insert(entry.local_queue);
+}
+
+void QueuePlanner::mark_all_queues(const kube::Cache& seen) {
+    for (const api::GroupResource& resource : {cluster_queues, local_queues, flavors}) {
+        for (const kube::ObjectPtr& queue : seen.list(resource))
+            queues_to_write_.insert(queue->key);
+    }
+}
+
+std::optional<std::string> QueuePlanner::id_of(const api::Key& key) const {
+    const auto found = entries_.find(key);
+    if (found == entries_.end() || found->second.id.empty()) return std::nullopt;
+    return found->second.id;
+}
+
+}  // namespace muster::control::queue

@@ -1,0 +1,122 @@
+// control/queue/queue_status.cpp - counts, usage and the condition Active of queues.
+#include "control/queue/queue_status.h"
+
+#include <string>
+#include <utility>
+
+#include "control/conditions.h"
+#include "control/queue/fold.h"
+
+namespace muster::control::queue {
+namespace {
+
+using api::Value;
+using Active = decide::QueueReport::Active;
+
+enum class Borrowed { hidden, shown };
+
+/// Flavors and resources in the order of the ClusterQueue's spec.
+Value usage_of(const Value& cluster_queue, const decide::QueueReport& report, Borrowed borrowed) {
+    Value usage = Value::array();
+    for (const Value& group : cluster_queue["spec"]["resourceGroups"].items()) {
+        for (const Value& flavor : group["flavors"].items()) {
+            Value resources = Value::array();
+            const auto found = report.flavors.find(flavor["name"].text());
+            for (const Value& resource : flavor["resources"].items()) {
+                const std::string name = resource["name"].text();
+                decide::QueueReport::Use use;
+                if (found != report.flavors.end()) {
+                    const auto used = found->second.find(name);
+                    if (used != found->second.end()) use = used->second;
+                }
+                Value entry =
+                    Value::object({{"name", name}, {"total", quantity_text(name, use.used)}});
+                if (borrowed == Borrowed::shown)
+                    entry.set("borrowed", quantity_text(name, use.borrowed));
+                resources.push(std::move(entry));
+            }
+            usage.push(
+                Value::object({{"name", flavor["name"]}, {"resources", std::move(resources)}}));
+        }
+    }
+    return usage;
+}
+
+void set_counts(Value& status, const decide::QueueReport& report) {
+    status.set("pendingWorkloads", report.pending);
+    status.set("reservingWorkloads", report.admitted);
+    status.set("admittedWorkloads", report.admitted);
+}
+
+ConditionText active_of_cluster_queue(const kube::Object& queue,
+                                      const decide::QueueReport& report) {
+    const std::string no = "Can't admit new workloads: ";
+    if (queue.is_terminating())
+        return {"Active", "False", "Terminating",
+                "Can't admit new workloads; clusterQueue is terminating"};
+    switch (report.active) {
+        case Active::ready:
+            return {"Active", "True", "Ready", "Can admit new workloads"};
+        case Active::stopped:
+            return {"Active", "False", "Stopped", no + "is stopped."};
+        case Active::flavor_not_found:
+            return {"Active", "False", "FlavorNotFound",
+                    no + "references missing ResourceFlavor(s): " + report.detail + "."};
+        case Active::cohort_cycle:
+            return {"Active", "False", "Unknown", no + "its cohorts form a circle."};
+        case Active::cluster_queue_not_found:
+        case Active::cluster_queue_inactive:
+            break;
+    }
+    return {"Active", "False", "Unknown", no + "unknown."};
+}
+
+ConditionText active_of_local_queue(const decide::QueueReport& report) {
+    const std::string no = "Can't submit new workloads to clusterQueue";
+    switch (report.active) {
+        case Active::ready:
+            return {"Active", "True", "Ready", "Can submit new workloads to localQueue"};
+        case Active::stopped:
+            return {"Active", "False", "Stopped", "LocalQueue is stopped"};
+        case Active::cluster_queue_not_found:
+            return {"Active", "False", "ClusterQueueDoesNotExist", no};
+        case Active::flavor_not_found:
+        case Active::cohort_cycle:
+        case Active::cluster_queue_inactive:
+            break;
+    }
+    return {"Active", "False", "ClusterQueueIsInactive", no};
+}
+
+Value status_of(const kube::Object& queue) {
+    Value status = queue.value["status"];
+    if (!status.is_object()) status = Value::object();
+    return status;
+}
+
+}  // namespace
+
+Value cluster_queue_status(const kube::Object& queue, const decide::QueueReport& report, Time now) {
+    Value status = status_of(queue);
+    set_condition(status.at("conditions"), active_of_cluster_queue(queue, report), now);
+    const Value usage = usage_of(queue.value, report, Borrowed::shown);
+    status.set("flavorsReservation", usage);
+    status.set("flavorsUsage", usage);
+    set_counts(status, report);
+    return status;
+}
+
+Value local_queue_status(const kube::Object& queue, const kube::Object* cluster_queue,
+                         const decide::QueueReport& report, Time now) {
+    Value status = status_of(queue);
+    set_condition(status.at("conditions"), active_of_local_queue(report), now);
+    if (cluster_queue != nullptr) {
+        const Value usage = usage_of(cluster_queue->value, report, Borrowed::hidden);
+        status.set("flavorsReservation", usage);
+        status.set("flavorsUsage", usage);
+    }
+    set_counts(status, report);
+    return status;
+}
+
+}  // namespace muster::control::queue

@@ -1,0 +1,38 @@
+// control/queue/workload_status.h - what a decision looks like in a Workload's status, in Kueue's
+// words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/value.h"
+#include "base/time.h"
+#include "control/controller.h"
+#include "decide/decision.h"
+#include "kube/cache.h"
+
+namespace muster::control::queue {
+
+/// A new status, with the events that tell of the change.
+struct Told {
+    api::Value status;
+    std::vector<Event> events;
+};
+
+/// It holds quota and is admitted. Unchanged when its status says so already.
+Told tell_admitted(const kube::Object& workload, const decide::Assignment& assignment, Time now);
+
+/// It waits, and why. Unchanged when its status says so already.
+Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason, Time now);
+
+/// It must stop.
+struct Eviction {
+    std::string reason;
+    std::string message;
+};
+Told tell_evicted(const kube::Object& workload, const Eviction& eviction, Time now);
+
+/// "DeactivatedDueTo..." when the workload says what deactivated it.
+Eviction eviction_of(const decide::Evict& evict, const api::Value& workload);
+
+}  // namespace muster::control::queue
