@@ -6,12 +6,14 @@
 #include "api/admission.h"
 #include "control/cluster/cluster.h"
 #include "control/runner.h"
+#include "decide/change.h"
 
 namespace muster::control {
 
 /// What the parts are made with.
 struct ControlPlaneOptions {
     ClusterOptions cluster;
+    decide::Options queues;
 };
 
 /// Adds every controller and planner: the cluster's own, queues, AppWrappers, Ray.

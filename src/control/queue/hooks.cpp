@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "api/field_error.h"
-#include "api/text_rules.h"
+#include "base/dns_name.h"
 #include "control/queue/integration.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
@@ -90,12 +90,12 @@ Admission suspend_new_job(const AdmissionRequest& request) {
     if (kind == nullptr || request.operation != AdmissionRequest::Operation::create) return {};
     if (!is_managed(request.object, namespace_of(request.object), request.find)) return {};
     std::vector<api::FieldError> errors;
-    if (const auto wrong = api::wrong_dns_subdomain(queue_name_of(request.object))) {
+    for (const std::string& fault : dns1123_subdomain_faults(queue_name_of(request.object))) {
         const api::Path root;
         const api::Path metadata = root.child("metadata");
         const api::Path labels = metadata.child("labels");
         errors.push_back(api::invalid(labels.key(queue_name_label),
-                                      Value(queue_name_of(request.object)), *wrong));
+                                      Value(queue_name_of(request.object)), fault));
     }
     if (kind->check != nullptr) {
         for (api::FieldError& error : kind->check(request.object))
