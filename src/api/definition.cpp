@@ -17,6 +17,18 @@ constexpr std::string_view builtin_definitions =
 #include "api/builtin/schema.inc"
     ;
 
+constexpr std::string_view kueue_definitions =
+#include "api/kueue/schema.inc"
+    ;
+
+constexpr std::string_view ray_definitions =
+#include "api/ray/schema.inc"
+    ;
+
+constexpr std::string_view appwrapper_definitions =
+#include "api/appwrapper/schema.inc"
+    ;
+
 /// A definition's text and what was made of it.
 struct Entry {
     std::string_view body;  // The lines below its name.
@@ -273,9 +285,9 @@ Index& index() {
 
 std::span<const DefinitionTable> definition_tables() {
     static const DefinitionTable tables[] = {{builtin_definitions, false},
-                                             {kueue_definitions(), true},
-                                             {ray_definitions(), true},
-                                             {appwrapper_definitions(), true}};
+                                             {kueue_definitions, true},
+                                             {ray_definitions, true},
+                                             {appwrapper_definitions, true}};
     return tables;
 }
 

@@ -36,9 +36,4 @@ bool is_defined(std::string_view definition);
 /// Names of all definitions, sorted.
 std::vector<std::string_view> all_definitions();
 
-/// The tables of the custom kinds (beside the kinds that they describe).
-std::string_view kueue_definitions();
-std::string_view ray_definitions();
-std::string_view appwrapper_definitions();
-
 }  // namespace muster::api
