@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "api/columns.h"
 #include "apiserver/answer.h"
 
 namespace muster::apiserver {
@@ -11,19 +12,13 @@ namespace muster::apiserver {
 using api::Value;
 
 Value empty_table(const api::Kind& kind, const api::Version& version, const Form& form) {
-    static_cast<void>(kind);
     Value columns = Value::array();
-    const auto add = [&](const std::string& name, const std::string& type,
-                         const std::string& format, const std::string& description, int priority) {
-        columns.push(Value::object({{"name", name},
-                                    {"type", type},
-                                    {"format", format},
-                                    {"description", description},
-                                    {"priority", priority}}));
-    };
-    add("Name", "string", "name", "Name must be unique within a namespace.", 0);
-    for (const api::Column& column : version.columns) {
-        add(column.name, column.type, column.format, column.description, column.priority);
+    for (const api::Column& column : api::columns_of(kind, version.name)) {
+        columns.push(Value::object({{"name", column.name},
+                                    {"type", column.type},
+                                    {"format", column.format},
+                                    {"description", column.description},
+                                    {"priority", column.priority}}));
     }
     return Value::object({{"kind", "Table"},
                           {"apiVersion", "meta.k8s.io/" + form.meta_version},
@@ -34,12 +29,9 @@ Value empty_table(const api::Kind& kind, const api::Version& version, const Form
 
 Value table_row(const api::Kind& kind, const api::Version& version, const Form& form,
                 const Value& object, Time now) {
-    static_cast<void>(kind);
-    static_cast<void>(now);
-    Value cells = Value::array({object["metadata"]["name"]});
-    for (const api::Column& column : version.columns) {
-        cells.push(object.path(column.path.substr(1)));
-    }
+    Value cells = Value::array();
+    for (Value& cell : api::row_of(kind, version.name, object, now))
+        cells.push(std::move(cell));
     Value row = Value::object({{"cells", cells}});
     if (form.include == Form::Include::metadata) {
         row.set("object", to_metadata(object, form.meta_version));

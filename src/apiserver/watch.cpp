@@ -109,6 +109,7 @@ void WatchStream::begin(const Start& start) {
     });
     seen_ = start.since;
     if (start.initial_events) send_initial(start);
+    if (ended_) return;  // The client was gone before it began.
     watch_ = context_.store.watch(selection_.prefix, start.since,
                                   [weak = weak_from_this()](const store::Change& change) {
                                       if (const auto stream = weak.lock()) stream->take(change);

