@@ -73,7 +73,9 @@ public:
 
     /// Answers GET .../NAME/SUBRESOURCE of a kind with a function's value (for example
     /// workloads/why), with the caller's rights on that subresource.
-    using Answer = std::function<net::Response(const net::Request& request, const api::Key& key)>;
+    /// It responds on the server's loop, now or later.
+    using Answer = std::function<void(const net::Request& request, const api::Key& key,
+                                      std::shared_ptr<net::Responder> responder)>;
     void add_answer(api::GroupResource resource, std::string subresource, Answer answer);
 
     /// Creates what every cluster has: system namespaces, default roles and bindings, priority

@@ -184,8 +184,8 @@ void serve_subresource(Context& context, const ExchangePtr& exchange) {
     const auto answer = context.answers.find({kind.resource(), subresource});
     if (answer != context.answers.end()) {
         demand(*exchange, "get");
-        exchange->responder->respond(
-            answer->second(exchange->request, {kind.resource(), route.ns, route.name}));
+        answer->second(exchange->request, {kind.resource(), route.ns, route.name},
+                       exchange->responder);
         return;
     }
     if (is_core(kind, "pods") && is_stream(subresource)) {

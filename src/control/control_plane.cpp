@@ -4,9 +4,11 @@
 #include <memory>
 #include <utility>
 
+#include "api/json.h"
 #include "control/appwrapper/controller.h"
 #include "control/appwrapper/demand.h"
 #include "control/appwrapper/hooks.h"
+#include "control/queue/explain.h"
 #include "control/queue/hooks.h"
 #include "control/queue/jobs.h"
 #include "control/queue/planner.h"
@@ -15,18 +17,31 @@
 
 namespace muster::control {
 
-void add_controllers(Runner& runner, const ControlPlaneOptions& options) {
+Questions add_controllers(Runner& runner, const ControlPlaneOptions& options) {
     for (Controller& controller : cluster_controllers(options.cluster))
         runner.add(std::move(controller));
     for (auto& planner : cluster_planners(options.cluster))
         runner.add(std::move(planner));
     for (Controller& controller : queue::job_controllers())
         runner.add(std::move(controller));
-    runner.add(std::make_unique<queue::QueuePlanner>(options.queues));
+    auto planner = std::make_unique<queue::QueuePlanner>(options.queues);
+    const queue::QueuePlanner& queues = *planner;
+    runner.add(std::move(planner));
     runner.add(appwrapper::controller(appwrapper::codeflare));
     runner.add(appwrapper::controller(appwrapper::mcad));
     runner.add(ray::cluster_controller());
     runner.add(ray::job_controller());
+    return {runner, queues};
+}
+
+std::optional<std::string> Questions::why(const api::Key& key, Time now) const {
+    const api::Value answer = queue::explain(queues_, runner_.seen(), key, now);
+    if (answer.is_null()) return std::nullopt;
+    return api::to_json(answer);
+}
+
+std::vector<api::GroupResource> explainable() {
+    return queue::explainable();
 }
 
 std::vector<api::AdmissionHook> admission_hooks() {

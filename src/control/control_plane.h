@@ -1,12 +1,18 @@
 // control/control_plane.h - all controllers and admission functions of Muster, in one list each.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "api/admission.h"
 #include "control/cluster/cluster.h"
 #include "control/runner.h"
 #include "decide/change.h"
+
+namespace muster::control::queue {
+class QueuePlanner;
+}
 
 namespace muster::control {
 
@@ -16,8 +22,26 @@ struct ControlPlaneOptions {
     decide::Options queues;
 };
 
+/// What others may ask of the parts. It lives as long as the runner that they were added to, and is
+/// used on the runner's loop only.
+class Questions {
+public:
+    Questions(const Runner& runner, const queue::QueuePlanner& queues)
+        : runner_(runner), queues_(queues) {}
+
+    /// Why it waits, as JSON text; absent when there is no such object (control/queue/explain.h).
+    std::optional<std::string> why(const api::Key& key, Time now) const;
+
+private:
+    const Runner& runner_;
+    const queue::QueuePlanner& queues_;
+};
+
 /// Adds every controller and planner: the cluster's own, queues, AppWrappers, Ray.
-void add_controllers(Runner& runner, const ControlPlaneOptions& options);
+Questions add_controllers(Runner& runner, const ControlPlaneOptions& options);
+
+/// The resources that `Questions::why` is asked about, each at subresource `why`.
+std::vector<api::GroupResource> explainable();
 
 /// The admission functions, in the order in which they run.
 std::vector<api::AdmissionHook> admission_hooks();

@@ -1,0 +1,194 @@
+// control/queue/explain.cpp - explanations of decide as JSON.
+#include "control/queue/explain.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "control/queue/fold.h"
+#include "control/queue/integration.h"
+#include "control/queue/managed.h"
+#include "control/queue/names.h"
+#include "control/queue/workload.h"
+#include "decide/why.h"
+#include "decide/why_text.h"
+
+namespace muster::control::queue {
+namespace {
+
+using api::Value;
+using decide::Explanation;
+
+const char* word_of(Explanation::Verdict verdict) {
+    using Verdict = Explanation::Verdict;
+    switch (verdict) {
+        case Verdict::unknown:
+            return "unknown";
+        case Verdict::runs:
+            return "runs";
+        case Verdict::starts_by_itself:
+            return "starts_by_itself";
+        case Verdict::finished:
+            return "finished";
+        case Verdict::needs_someone:
+            return "needs_someone";
+        case Verdict::never:
+            return "never";
+    }
+    return "unknown";
+}
+
+Value constraint_of(const decide::Constraint& constraint) {
+    const std::string& resource = constraint.resource;
+    const auto amount = [&resource](Amount value) { return quantity_text(resource, value); };
+    Value made = Value::object();
+    made.set("place", constraint.place == decide::Constraint::Place::quota ? "quota" : "nodes");
+    const auto set = [&made](const char* field, const std::string& text) {
+        if (!text.empty()) made.set(field, text);
+    };
+    set("queue", constraint.queue);
+    set("flavor", constraint.flavor);
+    set("node", constraint.node);
+    set("podSet", constraint.pod_set);
+    made.set("resource", resource);
+    made.set("needed", amount(constraint.needed));
+    made.set("free", amount(constraint.free));
+    made.set("capacity", amount(constraint.capacity));
+    made.set("shortBy", amount(constraint.short_by));
+    Value holders = Value::array();
+    for (const decide::Holder& holder : constraint.holders) {
+        holders.push(Value::object({{"name", holder.workload}, {"amount", amount(holder.amount)}}));
+    }
+    made.set("holders", std::move(holders));
+    if (constraint.more_holders > 0) made.set("moreHolders", constraint.more_holders);
+    return made;
+}
+
+Value remedy_of(const decide::Remedy& remedy) {
+    using Kind = decide::Remedy::Kind;
+    const std::string amount =
+        remedy.resource.empty() ? "" : quantity_text(remedy.resource, remedy.amount);
+    Value made = Value::object();
+    const auto say = [&made](const char* action, std::string text) {
+        made.set("action", action);
+        made.set("text", std::move(text));
+    };
+    switch (remedy.kind) {
+        case Kind::none:
+            return {};
+        case Kind::raise_quota:
+            say("raise_quota", "raise the quota of " + remedy.resource + " in flavor " +
+                                   remedy.flavor + " of ClusterQueue " + remedy.queue + " by " +
+                                   amount);
+            break;
+        case Kind::end_workload:
+            say("end_workload", "end " + remedy.workload);
+            break;
+        case Kind::resume_queue:
+            say("resume_queue", "resume the queue " + remedy.queue);
+            break;
+        case Kind::activate:
+            say("activate", "set spec.active of its Workload to true");
+            break;
+        case Kind::create_queue:
+            say("create_queue", "create the queue " + remedy.queue);
+            break;
+        case Kind::create_flavor:
+            say("create_flavor", "create the ResourceFlavor " + remedy.flavor);
+            break;
+        case Kind::add_capacity:
+            say("add_capacity", "add nodes with " + amount + " of " + remedy.resource);
+            break;
+    }
+    if (!amount.empty()) made.set("amount", amount);
+    return made;
+}
+
+Value plain_answer(const char* verdict, std::string text) {
+    return Value::object({{"verdict", verdict},
+                          {"lines", Value::array({Value(text)})},
+                          {"text", std::move(text)},
+                          {"constraints", Value::array()},
+                          {"startsByItself", false},
+                          {"suggestion", nullptr}});
+}
+
+Value to_value(const Explanation& explanation) {
+    Value made = Value::object();
+    made.set("verdict", word_of(explanation.verdict));
+    made.set("text", decide::sentence(explanation));
+    Value lines = Value::array();
+    for (std::string& line : decide::lines(explanation))
+        lines.push(std::move(line));
+    made.set("lines", std::move(lines));
+    Value constraints = Value::array();
+    for (const decide::Constraint& constraint : explanation.constraints)
+        constraints.push(constraint_of(constraint));
+    made.set("constraints", std::move(constraints));
+    made.set("startsByItself", explanation.verdict == Explanation::Verdict::starts_by_itself);
+    made.set("suggestion", remedy_of(explanation.remedy));
+    if (explanation.position > 0) made.set("position", explanation.position);
+    if (explanation.waiting > 0) made.set("waiting", explanation.waiting);
+    if (explanation.starts_at) made.set("startsAt", to_rfc3339(*explanation.starts_at));
+    if (explanation.reason) made.set("reason", decide::condition_reason(*explanation.reason));
+    return made;
+}
+
+std::string title(const kube::Object& object) {
+    return to_lower(object.value["kind"].text()) + " " + object.key.ns + "/" + object.key.name;
+}
+
+/// The id under which it, or the job that it is a part of, waits.
+std::optional<std::string> find_id(const QueuePlanner& planner, const kube::Cache& seen,
+                                   const kube::Object& object) {
+    if (const auto id = planner.id_of(object.key)) return id;
+    for (const kube::ObjectPtr& workload : seen.owned_by(workloads, object.uid)) {
+        if (const auto id = planner.id_of(workload->key)) return id;
+    }
+    const Value& owner = controller_of(object.value);
+    const JobKind* kind =
+        find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
+    if (kind == nullptr) return std::nullopt;
+    const auto parent = seen.find({kind->resource, object.key.ns, owner["name"].text()});
+    if (parent == nullptr) return std::nullopt;
+    return find_id(planner, seen, *parent);
+}
+
+bool is_over(const kube::Cache& seen, const kube::Object& object) {
+    if (object.key.resource == workloads) return is_finished(object.value);
+    const JobKind* kind = find_job_kind(object.key.resource);
+    if (kind != nullptr && end_of(*kind, object.value)) return true;
+    for (const kube::ObjectPtr& workload : seen.owned_by(workloads, object.uid)) {
+        if (is_finished(workload->value)) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+std::vector<api::GroupResource> explainable() {
+    std::vector<api::GroupResource> resources{workloads};
+    for (const JobKind& kind : job_kinds())
+        resources.push_back(kind.resource);
+    return resources;
+}
+
+Value explain(const QueuePlanner& planner, const kube::Cache& seen, const api::Key& key, Time now) {
+    const kube::ObjectPtr object = seen.find(key);
+    if (object == nullptr) return {};
+    if (is_over(seen, *object)) return plain_answer("finished", title(*object) + " is finished.");
+    const auto id = find_id(planner, seen, *object);
+    if (id) return to_value(decide::why(planner.state(), *id, now));
+    const bool has_queue = !object->label(queue_name_label).empty();
+    if (key.resource != workloads && !has_queue) {
+        return plain_answer("unmanaged", title(*object) +
+                                             " has no queue (label kueue.x-k8s.io/queue-name): no "
+                                             "quota holds it back.");
+    }
+    return plain_answer("unknown",
+                        title(*object) + (has_queue ? " has no Workload yet; its events say why."
+                                                    : " names no queue, so nothing admits it."));
+}
+
+}  // namespace muster::control::queue
