@@ -247,8 +247,10 @@ std::optional<Nominee> Deciding::nominate_from(QueueId id, const Pending::Candid
 }
 
 void Deciding::block(QueueId id, ClassKey key, WaitReason reason) {
-    if (world.queue(id).pending.block(key, std::move(reason))) {
-        world.classes_to_tell.emplace(id, key);
+    const Pending::News news = world.queue(id).pending.block(key, std::move(reason));
+    if (news != Pending::News::none) {
+        Pending::News& told = world.classes_to_tell[{id, key}];
+        told = std::max(told, news);
     }
     blocked[{id, key}] = decision.admits.size();
 }
@@ -288,11 +290,14 @@ void Deciding::admit(Nominee nominee) {
 
 // Gives out the reasons that are news. From here on nothing is decided any more.
 void Deciding::tell() {
-    for (const auto& [id, key] : std::exchange(world.classes_to_tell, {})) {
+    for (const auto& [which, news] : std::exchange(world.classes_to_tell, {})) {
+        const auto& [id, key] = which;
         const Pending& pending = world.queue(id).pending;
         if (pending.is_strict() || !pending.has(key)) continue;  // Strict: the heads, below.
-        for (const Turn& turn : pending.members_of(key))
+        for (const Turn& turn : pending.members_of(key)) {
             world.to_tell.insert(turn.workload);
+            if (news == Pending::News::numbers) break;
+        }
     }
     for (const QueueId id : visited) {
         QueueEntry& entry = world.queue(id);
@@ -309,7 +314,7 @@ void Deciding::tell() {
         if (reason == nullptr || (entry.told != nullptr && same_news(*entry.told, *reason))) {
             continue;
         }
-        decision.waits.push_back({world.name_of(id), *reason});
+        decision.waits.push_back({world.name_of(id), reason});
         entry.told = std::move(reason);
     }
     std::sort(decision.waits.begin(), decision.waits.end(),

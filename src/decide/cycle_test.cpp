@@ -99,7 +99,7 @@ TEST_CASE("nothing is decided twice, and an empty state rests") {
     const Decision first = decide(state, Time{2});
     CHECK(admitted(first) == std::vector<std::string>{"a"});
     REQUIRE(first.waits.size() == 1);
-    CHECK(first.waits.front().reason.obstacles.front().short_by.value == 1);
+    CHECK(first.waits.front().reason->obstacles.front().short_by.value == 1);
     const Decision again = decide(state, Time{3});
     CHECK(again.admits.empty());
     CHECK(again.waits.empty());
@@ -351,7 +351,7 @@ struct RandomWorld {
         REQUIRE(decision.waits.size() == same.waits.size());
         for (std::size_t i = 0; i < decision.waits.size(); ++i) {
             REQUIRE(decision.waits[i].workload == same.waits[i].workload);
-            REQUIRE(decision.waits[i].reason == same.waits[i].reason);
+            REQUIRE(*decision.waits[i].reason == *same.waits[i].reason);
         }
         for (const Admit& admit : decision.admits) {
             REQUIRE(holding.insert(admit.workload).second);

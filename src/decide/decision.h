@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -97,10 +98,12 @@ struct Evict {
     std::string queue;  // The queue that was stopped.
 };
 
-/// It waits, and the reason is new.
+/// It waits, and the reason is news: it is the first one, or another rule, flavor or resource than
+/// the last. Mere numbers are news only for the first of those that need the same; for the others
+/// `why` has them fresh.
 struct Wait {
     std::string workload;
-    WaitReason reason;
+    std::shared_ptr<const WaitReason> reason;  // Never null; shared by all that need the same.
 };
 
 /// What to change, and nothing else: what stays as it was is not in it.

@@ -404,8 +404,8 @@ void Run::cycle() {
         print(padded("admit") + admit.workload + given(admit.assignment));
     }
     for (const Wait& wait : decision.waits) {
-        print(padded("wait") + wait.workload + "  " + condition_reason(wait.reason) + ": " +
-              condition_message(wait.reason));
+        print(padded("wait") + wait.workload + "  " + condition_reason(*wait.reason) + ": " +
+              condition_message(*wait.reason));
     }
     if (decision.look_again) print(padded("look") + "at " + to_rfc3339(*decision.look_again));
     if (decision.admits.empty() && decision.evicts.empty() && decision.waits.empty() &&

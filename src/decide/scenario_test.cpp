@@ -11,8 +11,7 @@
 
 #include "base/random.h"
 
-using namespace muster;
-using namespace muster::decide;
+namespace muster::decide {
 
 namespace {
 
@@ -149,3 +148,5 @@ TEST_CASE("no text breaks the parser or the run") {
         CHECK(came == outcome(text));
     }
 }
+
+}  // namespace muster::decide

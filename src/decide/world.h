@@ -111,7 +111,7 @@ struct World {
     std::set<WorkloadId> to_place;     // Waiting ones whose place in a queue may have changed.
     std::set<WorkloadId> to_check;     // Holding ones that may have to go.
     std::set<WorkloadId> to_tell;      // Waiting ones whose reason may have changed.
-    std::set<std::pair<QueueId, ClassKey>> classes_to_tell;
+    std::map<std::pair<QueueId, ClassKey>, Pending::News> classes_to_tell;
     std::set<std::pair<Time, WorkloadId>> backoffs;
 
     World();

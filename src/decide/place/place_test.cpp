@@ -8,8 +8,7 @@
 
 #include "base/random.h"
 
-using namespace muster;
-using namespace muster::decide;
+namespace muster::decide {
 
 namespace {
 
@@ -213,3 +212,5 @@ TEST_CASE("the answer is the same for any order of pods and nodes, and no node i
             CHECK(seats[i].node == again[i].node);
     }
 }
+
+}  // namespace muster::decide

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 namespace muster::decide {
 
@@ -11,6 +12,16 @@ namespace {
 
 constexpr std::int64_t rank_scale = 1'000'000;                  // Slopes are millionths a second,
 constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;  // times are nanoseconds.
+
+// Unequal reasons that name the same obstacles.
+bool differ_in_numbers(const WaitReason& a, const WaitReason& b) {
+    const auto same_obstacle = [](const Obstacle& x, const Obstacle& y) {
+        return std::tie(x.rule, x.pod_set, x.resource, x.flavor) ==
+               std::tie(y.rule, y.pod_set, y.resource, y.flavor);
+    };
+    return a.rule == b.rule && std::equal(a.obstacles.begin(), a.obstacles.end(),
+                                          b.obstacles.begin(), b.obstacles.end(), same_obstacle);
+}
 
 }  // namespace
 
@@ -61,12 +72,13 @@ std::optional<Pending::Candidate> Pending::head(Time now) const {
     return before(*blocked, *open, now) ? blocked : open;
 }
 
-bool Pending::block(ClassKey key, WaitReason reason) {
+Pending::News Pending::block(ClassKey key, WaitReason reason) {
     Class& which = classes_.at(key);
     set_blocked(key, which, true);
-    if (which.reason != nullptr && *which.reason == reason) return false;
+    if (which.reason != nullptr && *which.reason == reason) return News::none;
+    const bool numbers = which.reason != nullptr && differ_in_numbers(*which.reason, reason);
     which.reason = std::make_shared<const WaitReason>(std::move(reason));
-    return true;
+    return numbers ? News::numbers : News::all;
 }
 
 void Pending::wake() {

@@ -69,8 +69,9 @@ public:
     /// The first of all.
     std::optional<Candidate> head(Time now) const;
 
-    /// The class does not fit. True when the reason is another than before.
-    bool block(ClassKey key, WaitReason reason);
+    /// The class does not fit. What is new about the reason: nothing, its numbers, or all of it.
+    enum class News { none, numbers, all };
+    News block(ClassKey key, WaitReason reason);
 
     /// Opens all blocked classes; they keep their last reason until they are tried.
     void wake();

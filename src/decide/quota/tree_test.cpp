@@ -9,8 +9,7 @@
 
 #include "base/random.h"
 
-using namespace muster;
-using namespace muster::decide;
+namespace muster::decide {
 
 namespace {
 
@@ -233,3 +232,5 @@ TEST_CASE("random trees agree with the reference, whether settled again or not")
         }
     }
 }
+
+}  // namespace muster::decide
