@@ -134,7 +134,7 @@ spec:
       restartPolicy: Never
       containers:
       - {name: main, image: busybox, resources: {requests: {)" +
-           requests + R"(}}}
+           requests + R"(}, limits: {)" + requests + R"(}}}
 )";
 }
 

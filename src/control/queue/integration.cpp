@@ -143,7 +143,9 @@ std::vector<kube::ObjectPtr> living_pods(const kube::Cache& seen, std::string_vi
 
 bool owns_jobs(const kube::Cache& seen, std::string_view owner_uid) {
     for (const api::GroupResource& resource : {jobs, ray_clusters, ray_jobs}) {
-        if (!seen.owned_by(resource, owner_uid).empty()) return true;
+        for (const kube::ObjectPtr& owned : seen.owned_by(resource, owner_uid)) {
+            if (!owned->is_terminating()) return true;
+        }
     }
     return false;
 }

@@ -93,7 +93,7 @@ api::Value* find_template(api::Value& object, const PodSet& pod_set);
 /// still live.
 std::vector<kube::ObjectPtr> living_pods(const kube::Cache& seen, std::string_view owner_uid);
 
-/// A job or cluster that the owner made is still there.
+/// A job or cluster that the owner made may still make pods: it is there and not being removed.
 bool owns_jobs(const kube::Cache& seen, std::string_view owner_uid);
 
 /// The value at a dotted path, made on the way.
