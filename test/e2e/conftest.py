@@ -1,0 +1,125 @@
+# test/e2e/conftest.py - a real `muster up` for tests: started, restarted, killed and stopped by its process id.
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import shutil
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+MUSTER = pathlib.Path(os.environ.get("MUSTER", ROOT / "build/release/muster"))
+
+
+class Muster:
+    """One `muster up` with a data folder of its own, and the command line on it."""
+
+    def __init__(self, folder: pathlib.Path, nodes: list[str], flags: list[str] = ()):
+        self.folder, self.nodes, self.flags = folder, nodes, list(flags)
+        self.kubeconfig = folder / "kubeconfig"
+        self.env = dict(os.environ, KUBECONFIG=str(self.kubeconfig))
+        self.log = (folder / "muster.log").open("a")
+        self.port = 0
+        self.process = None
+
+    def start(self, timeout: float = 60) -> "Muster":
+        command = [str(MUSTER), "up", "--data", str(self.folder / "state"), "--kubeconfig", str(self.kubeconfig),
+                   "--listen", f"127.0.0.1:{self.port}", *self.flags]
+        for node in self.nodes:
+            command += ["--node", node]
+        self.process = subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        deadline = time.time() + timeout
+        for line in self.process.stdout:
+            if line.strip() == "ready":
+                return self
+            assert time.time() < deadline, "muster up is not ready in time"
+        raise AssertionError(f"muster up ended with {self.process.wait()}; see {self.log.name}")
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=60)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def run(self, *words: str, input: str | None = None, check: bool = True) -> subprocess.CompletedProcess:
+        """Types `muster WORDS`."""
+        done = subprocess.run([str(MUSTER), *words], env=self.env, text=True, capture_output=True, input=input,
+                              timeout=120, check=False)
+        assert not check or done.returncode == 0, f"muster {' '.join(words)}: {done.stdout}{done.stderr}"
+        return done
+
+    def apply(self, yaml: str) -> None:
+        self.run("apply", "-f", "-", input=yaml)
+
+    def get(self, *words: str) -> dict:
+        """An object or list; an empty dict when it is not there."""
+        done = self.run("get", *words, "-o", "json", check=False)
+        return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else {}
+
+    def until(self, what: str, true, timeout: float = 60):
+        """Asks again and again until `true()` gives something; that is returned."""
+        deadline = time.time() + timeout
+        while True:
+            seen = true()
+            if seen:
+                return seen
+            assert time.time() < deadline, f"not within {timeout} s: {what}"
+            time.sleep(0.1)
+
+    def memory_mb(self) -> float:
+        for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) / 1024
+        return 0.0
+
+
+@pytest.fixture
+def make_muster():
+    """Makes Musters in folders that go with the test."""
+    made: list[Muster] = []
+
+    def make(*nodes: str, flags: list[str] = ()) -> Muster:
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-"))
+        made.append(Muster(folder, list(nodes) or ["laptop:cpu=8,memory=8118372Ki,pods=110"], flags))
+        return made[-1]
+
+    yield make
+    for muster in made:
+        if muster.process is not None and muster.process.poll() is None:
+            try:
+                muster.stop()
+            except subprocess.TimeoutExpired:
+                muster.kill()
+        muster.log.close()
+        shutil.rmtree(muster.folder, ignore_errors=True)
+
+
+@pytest.fixture
+def muster(make_muster):
+    return make_muster().start()
+
+
+QUEUES = (ROOT / "deploy/samples/story/1-queues.yaml").read_text()
+
+
+def job(name: str, command: str = '["true"]', ns: str = "sandbox", cpu: str = "100m") -> str:
+    return f"""
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: {name}, namespace: {ns}}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: main
+        image: busybox
+        command: {command}
+        resources: {{requests: {{cpu: {cpu}}}}}
+"""

@@ -1,0 +1,71 @@
+# test/e2e/test_queues.py - jobs through the default queue on the real program.
+from conftest import QUEUES, job
+
+
+def condition(thing: dict, kind: str) -> dict:
+    return next((c for c in thing.get("status", {}).get("conditions", []) if c["type"] == kind), {})
+
+
+def done(muster, name: str, ns: str = "sandbox") -> bool:
+    return condition(muster.get("-n", ns, "job", name), "Complete").get("status") == "True"
+
+
+def test_a_job_without_a_label_takes_the_default_queue_and_runs(muster):
+    muster.apply(QUEUES)
+    muster.apply(job("hello", '["sh", "-c", "echo hello from the pod"]'))
+    muster.until("the job completes", lambda: done(muster, "hello"))
+    found = muster.get("-n", "sandbox", "job", "hello")
+    assert found["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "local-queue-test"
+    workloads = muster.get("-n", "sandbox", "workloads")["items"]
+    assert len(workloads) == 1 and condition(workloads[0], "Finished")["status"] == "True"
+    assert "hello from the pod" in muster.run("logs", "-n", "sandbox", "job/hello").stdout
+
+
+def test_what_can_never_fit_waits_with_the_reason_and_is_passed(muster):
+    muster.apply(QUEUES)
+    muster.apply(job("too-big", cpu="10"))
+    muster.apply(job("small"))
+    muster.until("the small job completes", lambda: done(muster, "small"))
+    workload = next(w for w in muster.get("-n", "sandbox", "workloads")["items"] if "too-big" in w["metadata"]["name"])
+    reserved = condition(workload, "QuotaReserved")
+    assert reserved["status"] == "False"
+    assert "maximum capacity (9)" in reserved["message"]
+    said = muster.run("why", "-n", "sandbox", "job/too-big").stdout
+    assert "cpu" in said and "9" in said and "10" in said
+
+
+def test_a_full_queue_lets_wait_and_deletion_frees_it(muster):
+    muster.apply(QUEUES)
+    muster.apply(job("holder", '["sleep", "600"]', cpu="5"))
+    muster.until("the holder runs", lambda: muster.get("-n", "sandbox", "job", "holder")["status"].get("active") == 1)
+    muster.apply(job("waiter", cpu="5"))
+    muster.until("the waiter has a reason", lambda: "unused quota for cpu" in muster.run(
+        "why", "-n", "sandbox", "job/waiter", check=False).stdout or "cpu" in muster.run(
+        "why", "-n", "sandbox", "job/waiter", check=False).stdout)
+    assert muster.get("-n", "sandbox", "job", "waiter")["spec"]["suspend"] is True
+    muster.run("delete", "-n", "sandbox", "job", "holder")
+    muster.until("the waiter completes", lambda: done(muster, "waiter"))
+
+
+def test_a_local_queue_to_a_missing_cluster_queue_says_so(muster):
+    muster.apply("""
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: default, namespace: default}
+spec: {clusterQueue: nowhere}
+""")
+    queue = muster.until("the queue has a condition",
+                         lambda: condition(muster.get("localqueue", "default"), "Active") and
+                         muster.get("localqueue", "default"))
+    assert condition(queue, "Active")["status"] == "False"
+    muster.apply(job("stuck", ns="default"))
+    muster.until("the reason names the queue", lambda: "nowhere" in muster.run("why", "job/stuck", check=False).stdout)
+
+
+def test_a_thousand_jobs_at_once_all_complete(muster):
+    muster.apply(QUEUES)
+    muster.apply("---".join(job(f"many-{i}", cpu="2m") for i in range(200)))
+    muster.until("all complete", lambda: all(
+        condition(j, "Complete").get("status") == "True" for j in muster.get("-n", "sandbox", "jobs")["items"]), 180)
+    queue = muster.get("clusterqueue", "cluster-queue")
+    assert queue["status"].get("reservingWorkloads", 0) == 0
