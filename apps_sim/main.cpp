@@ -22,8 +22,10 @@ struct Totals {
     std::int64_t changes = 0;
 };
 
-/// Plays a seed twice over when asked to, so that a difference between two runs of one seed shows.
-void play(std::uint64_t seed, bool twice, Totals& totals) {
+/// Plays a seed; a seed alone and every tenth twice over, so that a difference between two runs of
+/// one seed shows.
+void play(std::uint64_t seed, bool alone, Totals& totals) {
+    const bool twice = alone || seed % 10 == 0;
     muster::Random random(seed ^ 0x5eed);
     const muster::sim::Faults faults =
         seed == 0 ? muster::sim::Faults::none() : muster::sim::Faults::draw(random);
@@ -41,6 +43,7 @@ void play(std::uint64_t seed, bool twice, Totals& totals) {
     std::printf("seed %llu: %s\n  faults: %s\n  replay: ./dev sim --seed %llu\n",
                 static_cast<unsigned long long>(seed), outcome.broken.c_str(),
                 faults.text().c_str(), static_cast<unsigned long long>(seed));
+    if (alone) std::fputs(outcome.left.c_str(), stdout);
     std::fflush(stdout);
 }
 
@@ -85,7 +88,7 @@ int main(int argc, char** argv) {
         play(seed, true, totals);
     } else if (seeds >= 0) {
         for (long i = 0; i < seeds; ++i)
-            play(from + static_cast<std::uint64_t>(i), i % 10 == 0, totals);
+            play(from + static_cast<std::uint64_t>(i), false, totals);
     } else {
         for (std::uint64_t fresh = std::random_device()(); spent() < static_cast<double>(seconds);
              ++fresh) {

@@ -3,6 +3,7 @@
 #include "control/runner.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,6 +21,9 @@ namespace {
 
 /// How many keys of one controller may have writes in flight.
 constexpr int running_max = 64;
+
+/// How many removed objects are remembered.
+constexpr std::size_t gone_max = 8192;
 
 /// A controller with its queue.
 struct Slot {
@@ -74,8 +78,10 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     std::map<api::GroupResource, std::string> versions;
     std::map<api::GroupResource, std::unique_ptr<kube::Watcher>> watchers;
     std::size_t unsynced = 0;
-    std::map<api::Key, std::string>
-        removed_uids;  // Removed by us; its older watch events may still come.
+    // Uids that are gone for good, the newest of them: an answer or a watch event that is older
+    // than the removal may still come, and must not bring the object back.
+    std::set<std::string> gone;
+    std::deque<std::string> gone_in_order;
     std::set<std::string> calls_in_flight;
     std::map<api::Key, std::set<std::string>>
         answers_of;  // Wake key -> ids of answers kept for it.
@@ -89,6 +95,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     void start_watchers();
     void see(kube::ObjectPtr object);
     void see_removal(const api::Key& key, std::int64_t version);
+    void mark_gone(const std::string& uid);
     void put_local(const std::string& plural, const std::string& name, api::Value value);
     void notify(const kube::Object* before, const kube::Object* after);
     void schedule();
@@ -191,8 +198,7 @@ void Runner::State::start_watchers() {
 }
 
 void Runner::State::see(kube::ObjectPtr object) {
-    const auto gone = removed_uids.find(object->key);
-    if (gone != removed_uids.end() && gone->second == object->uid) return;
+    if (gone.contains(object->uid)) return;
     const kube::ObjectPtr before = cache.find(object->key);
     if (before != nullptr && before->version >= object->version) return;
     if (before != nullptr && before->uid != object->uid) {
@@ -208,9 +214,9 @@ void Runner::State::see(kube::ObjectPtr object) {
 }
 
 void Runner::State::see_removal(const api::Key& key, std::int64_t version) {
-    removed_uids.erase(key);
     const kube::ObjectPtr before = cache.find(key);
     if (before == nullptr || before->version > version) return;
+    mark_gone(before->uid);
     cache.remove(key);
     notify(before.get(), nullptr);
     const auto answers = answers_of.find(key);
@@ -218,6 +224,14 @@ void Runner::State::see_removal(const api::Key& key, std::int64_t version) {
     for (const std::string& id : answers->second)
         cache.remove({{"muster.internal", "calls"}, "", id});
     answers_of.erase(answers);
+}
+
+void Runner::State::mark_gone(const std::string& uid) {
+    if (uid.empty() || !gone.insert(uid).second) return;
+    gone_in_order.push_back(uid);
+    if (gone_in_order.size() <= gone_max) return;
+    gone.erase(gone_in_order.front());
+    gone_in_order.pop_front();
 }
 
 void Runner::State::put_local(const std::string& plural, const std::string& name,
@@ -430,7 +444,7 @@ void Runner::State::take_outcome(const std::string& controller, const Write& wri
         case Outcome::Kind::removed: {
             const kube::ObjectPtr before = cache.find(write.key);
             if (before == nullptr) return;
-            removed_uids[write.key] = before->uid;
+            mark_gone(before->uid);
             cache.remove(write.key);
             notify(before.get(), nullptr);
             return;

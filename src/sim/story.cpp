@@ -230,6 +230,10 @@ Outcome play_story(std::uint64_t seed, const Faults& faults) {
         story.end();
     } catch (const Broken& broken) {
         outcome.broken = broken.what;
+        for (const char* kind : {"workload.codeflare.dev", "ray.io", "kueue.x-k8s.io", "batch",
+                                 "core/pods", "core/nodes", "core/services", "discovery.k8s.io"}) {
+            outcome.left += world.dump("/" + std::string(kind) + "/");
+        }
     }
     outcome.trace = world.trace();
     outcome.simulated = world.now() - begun;

@@ -12,6 +12,7 @@ namespace muster::sim {
 /// What came of a run.
 struct Outcome {
     std::string broken;  // Empty: everything held and came true.
+    std::string left;    // Of a broken run: its objects, a line each.
     std::uint64_t trace = 0;
     Duration simulated{0};
     std::int64_t faults = 0;

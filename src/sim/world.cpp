@@ -202,6 +202,13 @@ void World::until(const std::string& what, Duration span, const std::function<bo
     }
 }
 
+std::string World::dump(std::string_view prefix) const {
+    std::string lines;
+    for (const auto& [key, object] : checks_.under(prefix))
+        lines += key + " " + api::to_json(object) + "\n";
+    return lines;
+}
+
 net::Response World::ask(net::Request request) {
     const Time end = time_.now() + answer_limit;
     for (;;) {

@@ -61,6 +61,8 @@ public:
     std::int64_t faults_made() const;
     std::int64_t changes() const { return checks_.changes(); }
     FakeNode& nodes() { return *nodes_; }
+    /// All objects under a store prefix, a line of JSON each: what a failing run leaves to look at.
+    std::string dump(std::string_view prefix) const;
 
 private:
     void start_server();
