@@ -139,13 +139,24 @@ Value structural_object(const Schema& schema, Place place) {
     return made;
 }
 
+/// Keys of a list must be required or have a default.
+void default_keys(const Schema& schema, Value& items) {
+    for (const std::string& key : schema.list_keys) {
+        const Schema::Field* field = schema.element->find_field(key);
+        Value* property = field == nullptr ? nullptr : items.at("properties").find(key);
+        if (property == nullptr || field->required || field->shown_required) continue;
+        if (!property->has("default")) property->set("default", "");
+    }
+}
+
 Value structural(const Schema& schema, Place place) {
     Value made;
     if (schema.type == Type::object) {
         made = structural_object(schema, place);
     } else if (schema.type == Type::list) {
-        made = Value::object(
-            {{"type", "array"}, {"items", structural(*schema.element, Place::inside)}});
+        Value items = structural(*schema.element, Place::inside);
+        default_keys(schema, items);
+        made = Value::object({{"type", "array"}, {"items", std::move(items)}});
         add_list_kind(schema, made);
     } else if (schema.type == Type::map) {
         made =
