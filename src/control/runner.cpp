@@ -3,7 +3,6 @@
 #include "control/runner.h"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,18 +11,15 @@
 #include "base/log.h"
 #include "base/verify.h"
 #include "control/event_recorder.h"
+#include "control/seen.h"
 #include "control/work_queue.h"
 #include "control/writer.h"
-#include "kube/watcher.h"
 
 namespace muster::control {
 namespace {
 
 /// How many keys of one controller may have writes in flight.
 constexpr int running_max = 64;
-
-/// How many removed objects are remembered.
-constexpr std::size_t gone_max = 8192;
 
 /// A controller with its queue.
 struct Slot {
@@ -51,52 +47,37 @@ struct Run {
     std::size_t next = 0;
 };
 
-/// What is kept of an object whose content nobody watches.
-kube::ObjectPtr metadata_of(const kube::Object& object) {
-    api::Value value = api::Value::object({{"apiVersion", object.value["apiVersion"]},
-                                           {"kind", object.value["kind"]},
-                                           {"metadata", object.value["metadata"]}});
-    value.at("metadata").erase("managedFields");
-    value.at("metadata").erase("annotations");
-    return kube::make_object(object.key.resource, std::move(value));
-}
-
 }  // namespace
 
 struct Runner::State : std::enable_shared_from_this<Runner::State> {
     State(kube::Transport& t, Loop& l, AskOutside ask)
-        : transport(t), loop(l), ask_outside(std::move(ask)), writer(t), recorder(t, l) {}
+        : loop(l),
+          ask_outside(std::move(ask)),
+          writer(t),
+          recorder(t, l),
+          seen(
+              t, l,
+              [this](const kube::Object* before, const kube::Object* after) {
+                  notify(before, after);
+              },
+              [this] { schedule(); }) {}
 
-    kube::Transport& transport;
     Loop& loop;
     AskOutside ask_outside;
     Writer writer;
     EventRecorder recorder;
-    kube::Cache cache;
+    Seen seen;
     std::vector<std::unique_ptr<Slot>> slots;
     std::vector<std::unique_ptr<PlanSlot>> planners;
-    std::map<api::GroupResource, std::string> versions;
-    std::map<api::GroupResource, std::unique_ptr<kube::Watcher>> watchers;
-    std::size_t unsynced = 0;
-    // Uids that are gone for good, the newest of them: an answer or a watch event that is older
-    // than the removal may still come, and must not bring the object back.
-    std::set<std::string> gone;
-    std::deque<std::string> gone_in_order;
     std::set<std::string> calls_in_flight;
     std::map<api::Key, std::set<std::string>>
         answers_of;  // Wake key -> ids of answers kept for it.
-    std::int64_t local_version = 0;
     bool pump_posted = false;
     bool stopped = false;
     std::optional<Loop::TimerId> timer;
     Counts counts;
 
-    void watch(const api::GroupResource& resource, const std::string& version);
-    void start_watchers();
-    void see(kube::ObjectPtr object);
-    void see_removal(const api::Key& key, std::int64_t version);
-    void mark_gone(const std::string& uid);
-    void put_local(const std::string& plural, const std::string& name, api::Value value);
+    void forget_answers(const api::Key& key);
     void notify(const kube::Object* before, const kube::Object* after);
     void schedule();
     void pump();
@@ -121,14 +102,14 @@ Runner::~Runner() {
 
 void Runner::add(Controller controller) {
     for (const Watch& watch : controller.watches)
-        state_->watch(watch.resource, watch.version);
+        state_->seen.watch(watch.resource, watch.version);
     state_->slots.push_back(std::make_unique<Slot>(Slot{std::move(controller), {}, 0}));
 }
 
 void Runner::add(std::unique_ptr<Planner> planner) {
     auto slot = std::make_unique<PlanSlot>();
     for (const auto& [resource, version] : planner->watches()) {
-        state_->watch(resource, version);
+        state_->seen.watch(resource, version);
         slot->watched.insert(resource);
     }
     slot->planner = std::move(planner);
@@ -136,17 +117,17 @@ void Runner::add(std::unique_ptr<Planner> planner) {
 }
 
 void Runner::start() {
-    state_->start_watchers();
+    state_->seen.start();
 }
 
 void Runner::stop() {
     state_->stopped = true;
-    state_->watchers.clear();
+    state_->seen.stop();
     if (state_->timer) state_->loop.cancel(*std::exchange(state_->timer, std::nullopt));
 }
 
 const kube::Cache& Runner::seen() const {
-    return state_->cache;
+    return state_->seen.cache();
 }
 
 Runner::Counts Runner::counts() const {
@@ -154,7 +135,7 @@ Runner::Counts Runner::counts() const {
 }
 
 bool Runner::at_rest() const {
-    if (!state_->cache.synced() || state_->pump_posted || !state_->calls_in_flight.empty())
+    if (!state_->seen.cache().synced() || state_->pump_posted || !state_->calls_in_flight.empty())
         return false;
     for (const auto& slot : state_->slots) {
         if (!slot->queue.idle()) return false;
@@ -163,84 +144,12 @@ bool Runner::at_rest() const {
                        [](const auto& slot) { return !slot->dirty && slot->in_flight == 0; });
 }
 
-void Runner::State::watch(const api::GroupResource& resource, const std::string& version) {
-    std::string& held = versions[resource];
-    // One cache holds one form of an object.
-    VERIFY(held.empty() || version.empty() || held == version);
-    if (!version.empty()) held = version;
-}
-
-void Runner::State::start_watchers() {
-    unsynced = versions.size();
-    for (auto& [resource, version] : versions) {
-        kube::WatchEvents events;
-        if (version.empty()) {
-            const api::Kind* kind = api::find_kind(resource.group, resource.plural);
-            VERIFY(kind != nullptr);
-            version = kind->storage;
-            events.applied = [this](const kube::ObjectPtr& object) { see(metadata_of(*object)); };
-        } else {
-            events.applied = [this](kube::ObjectPtr object) { see(std::move(object)); };
-        }
-        events.removed = [this](const api::Key& key, std::int64_t at) { see_removal(key, at); };
-        events.synced = [this] {
-            VERIFY(unsynced > 0);
-            if (--unsynced == 0) {
-                cache.set_synced();
-                schedule();
-            }
-        };
-        watchers[resource] = std::make_unique<kube::Watcher>(
-            transport, loop, kube::Target{resource, version}, std::move(events));
-    }
-    for (auto& [resource, watcher] : watchers)
-        watcher->start();
-}
-
-void Runner::State::see(kube::ObjectPtr object) {
-    if (gone.contains(object->uid)) return;
-    const kube::ObjectPtr before = cache.find(object->key);
-    if (before != nullptr && before->version >= object->version) return;
-    if (before != nullptr && before->uid != object->uid) {
-        // Removed and made anew between two looks: whoever follows the old one must hear that it is
-        // gone.
-        see_removal(object->key, object->version);
-        cache.put(object);
-        notify(nullptr, object.get());
-        return;
-    }
-    cache.put(object);
-    notify(before.get(), object.get());
-}
-
-void Runner::State::see_removal(const api::Key& key, std::int64_t version) {
-    const kube::ObjectPtr before = cache.find(key);
-    if (before == nullptr || before->version > version) return;
-    mark_gone(before->uid);
-    cache.remove(key);
-    notify(before.get(), nullptr);
+void Runner::State::forget_answers(const api::Key& key) {
     const auto answers = answers_of.find(key);
     if (answers == answers_of.end()) return;
     for (const std::string& id : answers->second)
-        cache.remove({{"muster.internal", "calls"}, "", id});
+        seen.remove_local("calls", id);
     answers_of.erase(answers);
-}
-
-void Runner::State::mark_gone(const std::string& uid) {
-    if (uid.empty() || !gone.insert(uid).second) return;
-    gone_in_order.push_back(uid);
-    if (gone_in_order.size() <= gone_max) return;
-    gone.erase(gone_in_order.front());
-    gone_in_order.pop_front();
-}
-
-void Runner::State::put_local(const std::string& plural, const std::string& name,
-                              api::Value value) {
-    auto object = std::make_shared<kube::Object>();
-    object->key = {{"muster.internal", plural}, "", name};
-    object->value = std::move(value);
-    object->version = ++local_version;
-    cache.put(std::move(object));
 }
 
 void Runner::State::notify(const kube::Object* before, const kube::Object* after) {
@@ -248,7 +157,7 @@ void Runner::State::notify(const kube::Object* before, const kube::Object* after
     for (auto& slot : slots) {
         for (const Watch& watch : slot->controller.watches) {
             if (watch.resource != resource) continue;
-            for (const api::Key& key : watch.wakes(cache, before, after))
+            for (const api::Key& key : watch.wakes(seen.cache(), before, after))
                 slot->queue.wake(key);
         }
     }
@@ -257,11 +166,12 @@ void Runner::State::notify(const kube::Object* before, const kube::Object* after
         slot->planner->observe(before, after);
         slot->dirty = true;
     }
+    if (after == nullptr) forget_answers(before->key);
     schedule();
 }
 
 void Runner::State::schedule() {
-    if (pump_posted || stopped || !cache.synced()) return;
+    if (pump_posted || stopped || !seen.cache().synced()) return;
     pump_posted = true;
     loop.post([self = shared_from_this()] { self->pump(); });
 }
@@ -310,7 +220,7 @@ void Runner::State::reconcile(std::size_t index, const api::Key& key) {
     ++counts.reconciles;
     ++slot.running;
     auto run = std::make_shared<Run>(
-        Run{index, key, slot.controller.reconcile(cache, key, loop.now()), 0});
+        Run{index, key, slot.controller.reconcile(seen.cache(), key, loop.now()), 0});
     for (const Call& call : run->result.calls)
         ask(call, index);
     send_next(run);
@@ -324,7 +234,7 @@ void Runner::State::send_next(const std::shared_ptr<Run>& run) {
     const Write& write = run->result.writes[run->next];
     const std::string manager = slots[run->slot]->controller.name;
     ++counts.writes;
-    writer.send(write, manager, versions[write.key.resource],
+    writer.send(write, manager, seen.version_of(write.key.resource),
                 [self = shared_from_this(), run, manager](const Outcome& outcome) {
                     if (self->stopped) return;
                     const Write& sent = run->result.writes[run->next++];
@@ -358,7 +268,7 @@ void Runner::State::plan(PlanSlot& slot) {
     ++counts.plans;
     slot.dirty = false;
     slot.due.reset();
-    Reconciled result = slot.planner->plan(cache, loop.now());
+    Reconciled result = slot.planner->plan(seen.cache(), loop.now());
     if (result.look_again) slot.due = loop.now() + *result.look_again;
     for (const api::Key& key : result.looks)
         look(slot, key);
@@ -388,7 +298,7 @@ void Runner::State::send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Wri
     const Write& write = (*writes)[next];
     ++counts.writes;
     writer.send(
-        write, slot.planner->name(), versions[write.key.resource],
+        write, slot.planner->name(), seen.version_of(write.key.resource),
         [self = shared_from_this(), &slot, writes, next](const Outcome& outcome) {
             if (self->stopped) return;
             const Write& sent = (*writes)[next];
@@ -408,12 +318,12 @@ void Runner::State::send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Wri
 
 void Runner::State::look(PlanSlot& slot, const api::Key& key) {
     ++slot.in_flight;
-    writer.look(key, versions[key.resource],
+    writer.look(key, seen.version_of(key.resource),
                 [self = shared_from_this(), &slot, key](const Outcome& outcome) {
                     if (self->stopped) return;
                     --slot.in_flight;
                     if (outcome.kind == Outcome::Kind::written && outcome.object != nullptr) {
-                        self->see(outcome.object);
+                        self->seen.take_answer(outcome.object);
                         slot.planner->looked(key, outcome.object.get());
                     } else if (outcome.kind == Outcome::Kind::vanished) {
                         slot.planner->looked(key, nullptr);
@@ -437,29 +347,23 @@ void Runner::State::take_outcome(const std::string& controller, const Write& wri
     const std::string refusal = controller + " " + to_text(write.key);
     switch (outcome.kind) {
         case Outcome::Kind::written:
-            cache.remove({{"muster.internal", "refusals"}, "", refusal});
-            if (outcome.object != nullptr && versions.contains(write.key.resource))
-                see(outcome.object);
+            seen.remove_local("refusals", refusal);
+            if (outcome.object != nullptr) seen.take_answer(outcome.object);
             return;
-        case Outcome::Kind::removed: {
-            const kube::ObjectPtr before = cache.find(write.key);
-            if (before == nullptr) return;
-            mark_gone(before->uid);
-            cache.remove(write.key);
-            notify(before.get(), nullptr);
+        case Outcome::Kind::removed:
+            seen.take_removal(write.key, write.uid);
             return;
-        }
         case Outcome::Kind::vanished:
             return;
         case Outcome::Kind::conflicted:
             ++counts.failed_writes;
             return;
         case Outcome::Kind::refused:
-            put_local("refusals", refusal,
-                      api::Value::object({{"reason", outcome.reason},
-                                          {"code", outcome.code},
-                                          {"message", outcome.message},
-                                          {"at", to_rfc3339_micro(loop.now())}}));
+            seen.put_local("refusals", refusal,
+                           api::Value::object({{"reason", outcome.reason},
+                                               {"code", outcome.code},
+                                               {"message", outcome.message},
+                                               {"at", to_rfc3339_micro(loop.now())}}));
             [[fallthrough]];
         case Outcome::Kind::failed:
             ++counts.failed_writes;
@@ -472,11 +376,11 @@ void Runner::State::take_outcome(const std::string& controller, const Write& wri
 void Runner::State::record(const std::vector<Event>& events, const std::string& component) {
     for (const Event& event : events) {
         ++counts.events;
-        const kube::ObjectPtr about = cache.find(event.about);
-        recorder.record(
-            event, about.get(),
-            api::to_api_version({event.about.resource.group, versions[event.about.resource]}),
-            component);
+        const kube::ObjectPtr about = seen.cache().find(event.about);
+        recorder.record(event, about.get(),
+                        api::to_api_version(
+                            {event.about.resource.group, seen.version_of(event.about.resource)}),
+                        component);
     }
 }
 
@@ -486,10 +390,10 @@ void Runner::State::ask(const Call& call, std::size_t slot) {
     ask_outside(call, [self = shared_from_this(), call, slot](int status, std::string body) {
         self->calls_in_flight.erase(call.id);
         if (self->stopped) return;
-        self->put_local("calls", call.id,
-                        api::Value::object({{"status", status},
-                                            {"body", std::move(body)},
-                                            {"at", to_rfc3339_micro(self->loop.now())}}));
+        self->seen.put_local("calls", call.id,
+                             api::Value::object({{"status", status},
+                                                 {"body", std::move(body)},
+                                                 {"at", to_rfc3339_micro(self->loop.now())}}));
         self->answers_of[call.wake].insert(call.id);
         self->slots[slot]->queue.wake(call.wake);
         self->schedule();

@@ -2,6 +2,7 @@
 #include "kube/watcher.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 #include <variant>
 
@@ -93,7 +94,9 @@ void Watcher::take_object(std::string_view type, api::Value value) {
     if (type == "BOOKMARK") {
         if (state_ == State::listing &&
             value["metadata"]["annotations"]["k8s.io/initial-events-end"].text_or("") == "true") {
-            finish_listing();
+            std::int64_t number = 0;
+            std::from_chars(version.data(), version.data() + version.size(), number);
+            finish_listing(number);
         }
         if (state_ == State::watching) version_ = version;
         return;
@@ -118,7 +121,7 @@ void Watcher::take_object(std::string_view type, api::Value value) {
     }
 }
 
-void Watcher::finish_listing() {
+void Watcher::finish_listing(std::int64_t list_version) {
     state_ = State::watching;
     const std::map<Place, ObjectPtr> listed = std::exchange(listed_, {});
     const std::map<Place, std::int64_t> known = std::exchange(known_, {});
@@ -126,12 +129,18 @@ void Watcher::finish_listing() {
         known_[place] = object->version;
     for (const auto& [place, version] : known) {
         if (!listed.contains(place)) {
-            events_.removed({target_.resource, place.first, place.second}, version + 1);
+            events_.removed({target_.resource, place.first, place.second},
+                            std::max(list_version, version + 1));
         }
     }
     for (const auto& [place, object] : listed) {
         const auto before = known.find(place);
         if (before == known.end() || before->second < object->version) events_.applied(object);
+    }
+    if (events_.listed != nullptr) {
+        events_.listed(list_version, [&listed](const api::Key& key) {
+            return listed.contains({key.ns, key.name});
+        });
     }
     if (!std::exchange(told_synced_, true)) events_.synced();
 }

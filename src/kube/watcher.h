@@ -24,6 +24,10 @@ struct WatchEvents {
     std::function<void(ObjectPtr)> applied;                              // Created or changed.
     std::function<void(const api::Key&, std::int64_t version)> removed;  // Version of the removal.
     std::function<void()> synced;  // All present objects were told. Once.
+    /// After each list of all objects, when set: its version and what was in it. Whatever one holds
+    /// of that version or older and is not in it is gone, also if no watch ever told of it.
+    std::function<void(std::int64_t version, const std::function<bool(const api::Key&)>& has)>
+        listed = {};
 };
 
 /// Watches one resource for as long as it lives. States: empty (nothing seen: asks for all
@@ -49,7 +53,7 @@ private:
     void take_piece(std::string_view piece);
     void take_line(std::string_view line);
     void take_object(std::string_view type, api::Value value);
-    void finish_listing();
+    void finish_listing(std::int64_t version);
     void forget_version();
     void retry();
 

@@ -179,6 +179,8 @@ void want_slice(const kube::Cache& seen, api::Value wanted, Reconciled& result) 
 Reconciled reconcile(const kube::Cache& seen, const api::Key& key, Time) {
     const kube::ObjectPtr service = seen.find(key);
     if (!seen.synced() || service == nullptr || service->is_terminating()) return {};
+    const kube::ObjectPtr ns = seen.find({namespaces, "", key.ns});
+    if (ns != nullptr && ns->is_terminating()) return {};
     Reconciled result;
     std::vector<std::string> names;
     if (has_endpoints(*service)) {
@@ -234,8 +236,13 @@ std::vector<api::Key> services_of(const kube::Cache& seen, const kube::Object* b
 Controller endpoint_slice_controller() {
     Controller controller;
     controller.name = "endpointslice-controller";
+    // Namespaces only to be seen: in one that ends nothing new can be made.
+    const auto nobody = [](const kube::Cache&, const kube::Object*, const kube::Object*) {
+        return std::vector<api::Key>{};
+    };
     controller.watches = {watch_self(services, "v1"), Watch{pods, "v1", services_of},
-                          watch_owned(endpoint_slices, "v1", services)};
+                          watch_owned(endpoint_slices, "v1", services),
+                          Watch{namespaces, "v1", nobody}};
     controller.reconcile = reconcile;
     return controller;
 }

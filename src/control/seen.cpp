@@ -1,0 +1,152 @@
+// control/seen.cpp - watch events, answers to own writes and relists become one view.
+#include "control/seen.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/verify.h"
+
+namespace muster::control {
+namespace {
+
+/// How many removed objects are remembered.
+constexpr std::size_t gone_max = 8192;
+
+/// What is kept of an object whose content nobody watches.
+kube::ObjectPtr metadata_of(const kube::Object& object) {
+    api::Value value = api::Value::object({{"apiVersion", object.value["apiVersion"]},
+                                           {"kind", object.value["kind"]},
+                                           {"metadata", object.value["metadata"]}});
+    value.at("metadata").erase("managedFields");
+    value.at("metadata").erase("annotations");
+    return kube::make_object(object.key.resource, std::move(value));
+}
+
+}  // namespace
+
+void Seen::watch(const api::GroupResource& resource, const std::string& version) {
+    std::string& held = versions_[resource];
+    // One cache holds one form of an object.
+    VERIFY(held.empty() || version.empty() || held == version);
+    if (!version.empty()) held = version;
+}
+
+std::string Seen::version_of(const api::GroupResource& resource) const {
+    const auto found = versions_.find(resource);
+    return found == versions_.end() ? std::string() : found->second;
+}
+
+void Seen::start() {
+    unsynced_ = versions_.size();
+    for (auto& [resource, version] : versions_) {
+        const bool whole = !version.empty();
+        if (!whole) {
+            const api::Kind* kind = api::find_kind(resource.group, resource.plural);
+            VERIFY(kind != nullptr);
+            version = kind->storage;
+        }
+        watchers_[resource] = std::make_unique<kube::Watcher>(
+            transport_, loop_, kube::Target{resource, version}, events_of(resource, whole));
+    }
+    for (auto& [resource, watcher] : watchers_)
+        watcher->start();
+}
+
+kube::WatchEvents Seen::events_of(const api::GroupResource& resource, bool whole) {
+    const auto advance = [&newest = told_[resource]](std::int64_t version) {
+        newest = std::max(newest, version);
+    };
+    kube::WatchEvents events;
+    events.applied = [this, advance, whole](const kube::ObjectPtr& object) {
+        advance(object->version);
+        see(whole ? object : metadata_of(*object));
+    };
+    events.removed = [this, advance](const api::Key& key, std::int64_t version) {
+        advance(version);
+        see_removal(key, version);
+    };
+    events.listed = [this, advance, resource](std::int64_t version,
+                                              const std::function<bool(const api::Key&)>& has) {
+        advance(version);
+        see_list(resource, version, has);
+    };
+    events.synced = [this] {
+        VERIFY(unsynced_ > 0);
+        if (--unsynced_ > 0) return;
+        cache_.set_synced();
+        on_synced_();
+    };
+    return events;
+}
+
+void Seen::see(kube::ObjectPtr object) {
+    if (gone_.contains(object->uid)) return;
+    const kube::ObjectPtr before = cache_.find(object->key);
+    if (before != nullptr && before->version >= object->version) return;
+    if (before != nullptr && before->uid != object->uid) {
+        // Removed and made anew between two looks: whoever follows the old one must hear that it is
+        // gone.
+        see_removal(object->key, object->version);
+        cache_.put(object);
+        on_change_(nullptr, object.get());
+        return;
+    }
+    cache_.put(object);
+    on_change_(before.get(), object.get());
+}
+
+void Seen::see_removal(const api::Key& key, std::int64_t version) {
+    const kube::ObjectPtr before = cache_.find(key);
+    if (before == nullptr || before->version > version) return;
+    mark_gone(before->uid);
+    cache_.remove(key);
+    on_change_(before.get(), nullptr);
+}
+
+void Seen::mark_gone(const std::string& uid) {
+    if (uid.empty() || !gone_.insert(uid).second) return;
+    gone_in_order_.push_back(uid);
+    if (gone_in_order_.size() <= gone_max) return;
+    gone_.erase(gone_in_order_.front());
+    gone_in_order_.pop_front();
+}
+
+/// After a watch had to start anew: what only our own writes had shown may be gone meanwhile.
+void Seen::see_list(const api::GroupResource& resource, std::int64_t version,
+                    const std::function<bool(const api::Key&)>& has) {
+    for (const kube::ObjectPtr& object : cache_.list(resource)) {
+        if (!has(object->key)) see_removal(object->key, version);
+    }
+}
+
+void Seen::take_answer(kube::ObjectPtr object) {
+    const auto newest = told_.find(object->key.resource);
+    if (newest == told_.end()) return;  // Not watched.
+    // What the watch has passed already and the cache does not hold is gone, also if the watch
+    // never showed it: without this, an answer that comes late would bring it back for good.
+    if (object->version <= newest->second && cache_.find(object->key) == nullptr) return;
+    see(std::move(object));
+}
+
+void Seen::take_removal(const api::Key& key, const std::string& uid) {
+    const kube::ObjectPtr before = cache_.find(key);
+    // Another one of that name may have come meanwhile.
+    if (before == nullptr || before->uid != uid) return;
+    mark_gone(uid);
+    cache_.remove(key);
+    on_change_(before.get(), nullptr);
+}
+
+void Seen::put_local(const std::string& plural, const std::string& name, api::Value value) {
+    auto object = std::make_shared<kube::Object>();
+    object->key = {{"muster.internal", plural}, "", name};
+    object->value = std::move(value);
+    object->version = ++local_version_;
+    cache_.put(std::move(object));
+}
+
+void Seen::remove_local(const std::string& plural, const std::string& name) {
+    cache_.remove({{"muster.internal", plural}, "", name});
+}
+
+}  // namespace muster::control

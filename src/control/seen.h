@@ -1,0 +1,77 @@
+// control/seen.h - what the runner sees: every watched kind in one cache, own writes laid over,
+// nothing that is gone brought back.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "api/kind.h"
+#include "base/loop.h"
+#include "kube/cache.h"
+#include "kube/transport.h"
+#include "kube/watcher.h"
+
+namespace muster::control {
+
+/// Watches and the cache they fill. Lives on the runner's loop.
+class Seen {
+public:
+    /// `before` or `after` is null on creation and removal.
+    using OnChange = std::function<void(const kube::Object* before, const kube::Object* after)>;
+
+    Seen(kube::Transport& transport, Loop& loop, OnChange on_change,
+         std::function<void()> on_synced)
+        : transport_(transport),
+          loop_(loop),
+          on_change_(std::move(on_change)),
+          on_synced_(std::move(on_synced)) {}
+
+    /// Before start(). An empty version: whichever others name, else the stored one with metadata
+    /// only.
+    void watch(const api::GroupResource& resource, const std::string& version);
+    void start();
+    void stop() { watchers_.clear(); }
+
+    const kube::Cache& cache() const { return cache_; }
+    /// The version in which a resource is held; empty when it is not watched.
+    std::string version_of(const api::GroupResource& resource) const;
+
+    /// An object as the answer to a write or look showed it.
+    void take_answer(kube::ObjectPtr object);
+    /// The server said that our delete of this object has removed it.
+    void take_removal(const api::Key& key, const std::string& uid);
+
+    /// The runner's own objects (group "muster.internal"); no change is told.
+    void put_local(const std::string& plural, const std::string& name, api::Value value);
+    void remove_local(const std::string& plural, const std::string& name);
+
+private:
+    void see(kube::ObjectPtr object);
+    void see_removal(const api::Key& key, std::int64_t version);
+    void see_list(const api::GroupResource& resource, std::int64_t version,
+                  const std::function<bool(const api::Key&)>& has);
+    void mark_gone(const std::string& uid);
+    kube::WatchEvents events_of(const api::GroupResource& resource, bool whole);
+
+    kube::Transport& transport_;
+    Loop& loop_;
+    OnChange on_change_;
+    std::function<void()> on_synced_;
+    kube::Cache cache_;
+    std::map<api::GroupResource, std::string> versions_;
+    std::map<api::GroupResource, std::unique_ptr<kube::Watcher>> watchers_;
+    std::map<api::GroupResource, std::int64_t> told_;  // How far each watch has come.
+    // Uids that are gone for good, the newest of them: an answer or a watch event that is older
+    // than the removal may still come, and must not bring the object back.
+    std::set<std::string> gone_;
+    std::deque<std::string> gone_in_order_;
+    std::size_t unsynced_ = 0;
+    std::int64_t local_version_ = 0;
+};
+
+}  // namespace muster::control
