@@ -26,9 +26,16 @@ Patched strategic_merge_patch(const Schema& schema, Value target,
 /// A field owned by another manager that an apply would change.
 struct ApplyConflict {
     std::string manager;
-    std::string api_version;
-    std::string field;  // ".spec.replicas"
+    std::string api_version;  // Empty: that manager applied it.
+    std::string field;        // ".spec.replicas"
+    std::string subresource;  // Through which that manager wrote; empty: the object itself.
 };
+
+/// The message of the cause: `conflict with "kubectl-edit" using v1`.
+std::string conflict_cause(const ApplyConflict& conflict);
+/// The message of the 409: `Apply failed with 1 conflict: conflict with "kubectl-edit" using v1:
+/// .spec.replicas`.
+std::string conflict_message(const std::vector<ApplyConflict>& conflicts);
 
 /// Who applies, and in which form.
 struct ApplyRequest {
@@ -41,12 +48,16 @@ struct ApplyRequest {
 
 /// Server-side apply: merges `applied` into `live` (null when it does not exist), drops what this
 /// manager had applied before and nobody else owns, never a field of another manager, and updates
-/// metadata.managedFields.
+/// metadata.managedFields. `applied` holds only what the endpoint may write (no status on the main
+/// one). When nothing changes the answer equals `live`, times included. Without defaults: the
+/// caller fills them in.
 std::variant<Value, std::vector<ApplyConflict>, PatchError> server_side_apply(
     const Schema& schema, const Value& live, const Value& applied, const ApplyRequest& request);
 
 /// Records an ordinary write: the fields in which `after` differs from `before` now belong to the
-/// manager. Returns `after` with its managedFields. `before` is null on create.
+/// manager. Returns `after` with its managedFields: those that it came with or else those of
+/// `before`, brought up to date; unchanged, times included, when no field changed. `before` is null
+/// on create. An empty list or a list of one empty entry in `after` clears them.
 Value track_update(const Schema& schema, const Value& before, Value after,
                    const ApplyRequest& request);
 
