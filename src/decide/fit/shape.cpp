@@ -28,7 +28,7 @@ std::shared_ptr<const Shape> make_shape(const std::vector<PodSet>& pod_sets, Wor
         need.count = std::max<std::int64_t>(0, pod_set.count - pod_set.reclaimable);
         need.pod = std::make_shared<const PodShape>(pod_set.pod);
         for (const auto& [name, amount] : pod_set.pod.requests) {
-            if (name == "pods" || amount.value <= 0) continue;
+            if (name == "pods" || amount.value < 0) continue;
             need.requests.emplace_back(resources.id_of(name), amount);
         }
         shape->pod_sets.push_back(std::move(need));

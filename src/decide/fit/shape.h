@@ -21,7 +21,7 @@ struct PodSetNeed {
     std::string name;
     std::int64_t count = 0;  // Less the reclaimable ones.
     std::shared_ptr<const PodShape> pod;
-    std::vector<std::pair<ResourceId, Amount>> requests;  // Of one pod, by name, without zeros.
+    std::vector<std::pair<ResourceId, Amount>> requests;  // Of one pod, by name.
 };
 
 /// What is equal for all workloads of one shape: if one of them does not fit, none does.
