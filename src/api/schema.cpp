@@ -1,7 +1,10 @@
 // api/schema.cpp - walks of a document along its schema: strict checking, pruning, defaults.
 #include "api/schema.h"
 
+#include "api/json.h"
 #include "api/path.h"
+#include "base/quantity.h"
+#include "base/time.h"
 
 namespace muster::api {
 namespace {
@@ -65,6 +68,18 @@ void change_elements(const Schema& schema, Value& value, const Visit& visit) {
     }
 }
 
+void canonicalize_scalar(Schema::Type type, Value& value) {
+    if (type == Schema::Type::quantity) {
+        if (!value.is_string() && !value.is_number()) return;
+        const auto quantity =
+            Quantity::parse(value.is_string() ? value.as_string() : to_json(value));
+        if (quantity) value = quantity->text();
+    } else if (type == Schema::Type::time || type == Schema::Type::micro_time) {
+        const auto time = parse_rfc3339(value.text_or(""));
+        if (time) value = type == Schema::Type::time ? to_rfc3339(*time) : to_rfc3339_micro(*time);
+    }
+}
+
 }  // namespace
 
 const Schema::Field* Schema::find_field(std::string_view field_name) const {
@@ -95,6 +110,23 @@ void prune(const Schema& schema, Value& value) {
     });
     for (Value::Member& member : value.mutable_members()) {
         prune(*schema.find_field(member.key)->schema, member.value);
+    }
+}
+
+void canonicalize(const Schema& schema, Value& value) {
+    switch (schema.type) {
+        case Schema::Type::list:
+        case Schema::Type::map:
+            return change_elements(schema, value, canonicalize);
+        case Schema::Type::object:
+            break;
+        default:
+            return canonicalize_scalar(schema.type, value);
+    }
+    if (!value.is_object()) return;
+    for (Value::Member& member : value.mutable_members()) {
+        const Schema::Field* field = schema.find_field(member.key);
+        if (field != nullptr) canonicalize(*field->schema, member.value);
     }
 }
 

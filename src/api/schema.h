@@ -101,6 +101,9 @@ private:
 std::vector<std::string> unknown_fields(const Schema& schema, const Value& value);
 /// Removes unknown fields, and nulls where none may stand (they mean "not given").
 void prune(const Schema& schema, Value& value);
+/// Writes quantities and times as a typed server keeps them: 1 as "1", "1000m" as "1", times in
+/// UTC. For built-in kinds; custom ones keep what was written. What is no quantity or time stays.
+void canonicalize(const Schema& schema, Value& value);
 /// Fills what is absent and has a default.
 void apply_defaults(const Schema& schema, Value& value);
 /// Types, required fields, enums, patterns, sizes; list keys unique. Empty: valid. A wrong type has

@@ -77,5 +77,25 @@ TEST_CASE("defaults fill what is absent, at every depth") {
     CHECK(pod["spec"]["containers"][0]["imagePullPolicy"].text() == "Always");
 }
 
+TEST_CASE("quantities and times are kept in one form, what is none stays as it is") {
+    Value pod =
+        parsed(R"({"spec":{"containers":[{"resources":{"requests":{"cpu":1,"memory":"1024Mi"},
+        "limits":{"cpu":"2000m","memory":"much"}}}]},
+        "status":{"startTime":"2026-01-01T02:00:00+01:00"}})");
+    canonicalize(*find_kind("", "pods")->versions[0].schema, pod);
+    const Value& resources = pod["spec"]["containers"][0]["resources"];
+    CHECK((resources["requests"]["cpu"] == Value("1")));
+    CHECK(resources["requests"]["memory"].text() == "1Gi");
+    CHECK(resources["limits"]["cpu"].text() == "2");
+    CHECK(resources["limits"]["memory"].text() == "much");
+    CHECK(pod["status"]["startTime"].text() == "2026-01-01T01:00:00Z");
+}
+
+TEST_CASE("a secret's plain texts become data") {
+    Value secret = parsed(R"({"stringData":{"a":"hello"}})");
+    find_kind("", "secrets")->defaulting(secret);
+    CHECK(to_json(secret) == R"({"type":"Opaque","data":{"a":"aGVsbG8="}})");
+}
+
 }  // namespace
 }  // namespace muster::api

@@ -180,6 +180,7 @@ Value typed_object(Exchange& exchange, Decoded decoded) {
     api::prune(schema, object);
     api::apply_defaults(schema, object);
     check_types(exchange, schema, object);
+    if (!exchange.kind->custom) api::canonicalize(schema, object);
     return std::move(object);
 }
 

@@ -1,6 +1,7 @@
 // api/builtin/defaults.cpp - defaults of the built-in kinds that depend on other fields, as
 // Kubernetes fills them.
 #include "api/builtin/validation.h"
+#include "base/text.h"
 
 namespace muster::api {
 namespace {
@@ -255,6 +256,11 @@ void default_namespace(Value& ns) {
 
 void default_secret(Value& secret) {
     fill_empty_text(secret, "type", "Opaque");
+    const Value plain = secret["stringData"];
+    for (const Value::Member& entry : plain.members()) {
+        fill(secret, "data", Value::object()).set(entry.key, to_base64(entry.value.text_or("")));
+    }
+    secret.erase("stringData");
 }
 
 void default_role_binding(Value& binding) {

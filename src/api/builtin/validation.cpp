@@ -59,16 +59,19 @@ void check_service_ports(const Value& service, const Path& spec, FieldErrors& er
     }
 }
 
-/// Keys of `data` and of the binary form, and the size of everything.
-void check_data(const Value& object, const char* other, FieldErrors& errors) {
+/// Keys and sizes of `data` (of secrets in base64) and of `binaryData`.
+void check_data(const Value& object, FieldErrors& errors) {
     std::size_t bytes = 0;
     const Path root;
-    for (const char* part : {"data", other}) {
+    const bool secret = object["kind"].text_or("") == "Secret";
+    for (const char* part : {"data", "binaryData"}) {
         const Path path = root.child(part);
+        const bool encoded = secret || std::string_view(part) == "binaryData";
         for (const Value::Member& entry : object[part].members()) {
             add_invalid(errors, path.key(entry.key), Value(entry.key),
                         config_map_key_faults(entry.key));
-            bytes += entry.value.text_or("").size();
+            const std::size_t size = entry.value.text_or("").size();
+            bytes += encoded ? size / 4 * 3 : size;
         }
     }
     if (bytes > static_cast<std::size_t>(data_bytes_max)) {
@@ -206,7 +209,7 @@ FieldErrors validate_namespace(const Value& ns, const Value*) {
 
 FieldErrors validate_config_map(const Value& config_map, const Value* old) {
     FieldErrors errors;
-    check_data(config_map, "binaryData", errors);
+    check_data(config_map, errors);
     const Path root;
     const Path binary = root.child("binaryData");
     for (const Value::Member& entry : config_map["binaryData"].members()) {
@@ -220,7 +223,7 @@ FieldErrors validate_config_map(const Value& config_map, const Value* old) {
 
 FieldErrors validate_secret(const Value& secret, const Value* old) {
     FieldErrors errors;
-    check_data(secret, "stringData", errors);
+    check_data(secret, errors);
     const Path root;
     const Path data = root.child("data");
     for (const SecretType& type : secret_types()) {
