@@ -160,6 +160,7 @@ public:
                      [&] { return cluster_state("two") == "ready"; });
         if (!world_.get(wrapper_path("one")).is_null())
             throw Broken{"the first wrapper is still there"};
+        world_.remove(wrapper_path("two"));
         world_.create(training);
         world_.create(job("too-big", "cpu: 1, nvidia.com/gpu: 6"));
         world_.create(job("small", "cpu: 500m"));
@@ -178,7 +179,6 @@ public:
     /// With a calm sky everything comes to its end and nothing is left over.
     void end() {
         world_.end_faults();
-        world_.remove(wrapper_path("two"));
         world_.remove("/apis/batch/v1/namespaces/sandbox/jobs/too-big");
         world_.remove("/api/v1/namespaces/default/pods/other-work");
         world_.until("every Ray cluster is gone", patience,
