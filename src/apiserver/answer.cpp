@@ -50,6 +50,7 @@ std::string content_type(const Form& form) {
 }
 
 void send_json(Exchange& exchange, int code, Bytes json, const std::string& type) {
+    exchange.answered = true;
     exchange.responder->respond(response_of(exchange, code, std::move(json), type));
 }
 
@@ -70,6 +71,7 @@ void send_error(Exchange& exchange, const StatusError& error) {
     const std::int64_t retry = error.details()["retryAfterSeconds"].integer_or(0);
     if (retry > 0) response.headers.add("Retry-After", std::to_string(retry));
     if (error.code() == 401) response.headers.add("WWW-Authenticate", "Bearer");
+    exchange.answered = true;
     exchange.responder->respond(std::move(response));
 }
 
@@ -109,17 +111,25 @@ void send_object(Context& context, Exchange& exchange, int code, const api::Valu
 }
 
 void guarded(const ExchangePtr& exchange, const std::function<void()>& step) {
+    const auto refuse = [&](const StatusError& error) {
+        if (!exchange->answered) {
+            send_error(*exchange, error);
+            return;
+        }
+        log_error("apiserver", exchange->request.method + " " + exchange->request.path +
+                                   ", already answered: " + error.what());
+    };
     try {
         step();
     } catch (const StatusError& error) {
-        send_error(*exchange, error);
+        refuse(error);
     } catch (const Error& error) {
-        send_error(*exchange, StatusError(error.reason(), error.what()));
+        refuse(StatusError(error.reason(), error.what()));
     } catch (const std::exception& error) {
         log_error("apiserver",
                   exchange->request.method + " " + exchange->request.path + ": " + error.what());
-        send_error(*exchange, StatusError(Reason::internal_error,
-                                          std::string("Internal error occurred: ") + error.what()));
+        refuse(StatusError(Reason::internal_error,
+                           std::string("Internal error occurred: ") + error.what()));
     }
 }
 

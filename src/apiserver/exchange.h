@@ -38,6 +38,7 @@ struct Exchange {
     const api::Kind* kind = nullptr;        // Null when the path names none.
     const api::Version* version = nullptr;  // Not null when `kind` is not.
     std::vector<std::string> warnings;      // Go out as Warning headers.
+    bool answered = false;                  // An answer has begun; there can be no other.
 
     bool is_dry_run() const { return request.query_value("dryRun") == "All"; }
 };

@@ -1,6 +1,7 @@
 // apiserver/server.cpp - the story of a request: who asks, for what, may they, then the verb.
 #include "apiserver/server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "apiserver/answer.h"
@@ -32,6 +33,14 @@ Attributes attributes_of(const Exchange& exchange) {
     attributes.subresource = route.subresource;
     attributes.ns = route.ns;
     attributes.name = route.name;
+    // A list of one name is like a get of it: a role of names may allow it.
+    if (route.name.empty() && (route.verb == "list" || route.verb == "watch")) {
+        constexpr std::string_view by_name = "metadata.name=";
+        const std::string_view fields = exchange.request.query_value("fieldSelector");
+        if (fields.starts_with(by_name) && fields.find(',') == std::string_view::npos) {
+            attributes.name = fields.substr(by_name.size());
+        }
+    }
     // A role in a namespace may speak of that namespace itself.
     if (route.plural == "namespaces" && route.group.empty()) attributes.ns = route.name;
     return attributes;
@@ -48,6 +57,19 @@ void authorize(Context& context, const Exchange& exchange) {
     throw forbidden({attributes.group, attributes.resource}, attributes.name, why);
 }
 
+void warn_of_deprecation(Exchange& exchange) {
+    const api::Kind& kind = *exchange.kind;
+    const auto shown = [&](const api::Version& version) {
+        return api::to_api_version({kind.group, version.name}) + " " + kind.kind;
+    };
+    std::string warning = shown(*exchange.version) + " is deprecated";
+    const auto newer =
+        std::find_if(kind.versions.begin(), kind.versions.end(),
+                     [](const api::Version& version) { return !version.deprecated; });
+    if (newer != kind.versions.end()) warning += "; use " + shown(*newer);
+    exchange.warnings.push_back(std::move(warning));
+}
+
 /// Finds kind and version of the path; the reviews have none that is kept.
 void find_served(Exchange& exchange) {
     const Route& route = exchange.route;
@@ -60,10 +82,7 @@ void find_served(Exchange& exchange) {
         route.verb != "watch") {
         throw no_such_resource();
     }
-    if (exchange.version->deprecated) {
-        exchange.warnings.push_back(api::to_api_version({route.group, route.version}) + " " +
-                                    exchange.kind->kind + " is deprecated");
-    }
+    if (exchange.version->deprecated) warn_of_deprecation(exchange);
 }
 
 void serve_resource(Context& context, const ExchangePtr& exchange) {

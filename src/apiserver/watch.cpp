@@ -103,6 +103,7 @@ void WatchStream::begin(const Start& start) {
     head.headers.add("Cache-Control", "no-cache, private");
     const auto self = shared_from_this();
     context_.watches.insert(self);
+    exchange_->answered = true;
     exchange_->responder->begin(std::move(head));
     exchange_->responder->on_closed([weak = weak_from_this()] {
         if (const auto stream = weak.lock()) stream->close();

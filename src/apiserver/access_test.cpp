@@ -1,0 +1,208 @@
+// apiserver/access_test.cpp - who may do what: credentials, roles, escalation, reviews,
+// impersonation.
+#include <doctest/doctest.h>
+
+#include "apiserver/test_server.h"
+#include "net/pki.h"
+
+namespace muster::apiserver {
+namespace {
+
+const std::string maps = "/api/v1/namespaces/default/configmaps";
+const std::string rbac = "/apis/rbac.authorization.k8s.io/v1";
+
+std::string binding(const std::string& name, const std::string& role, const std::string& user) {
+    return R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":)"
+           R"({"name":")" +
+           name +
+           R"("},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":")" +
+           role + R"("},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io",)" +
+           R"("name":")" + user + R"("}]})";
+}
+
+void grant(TestServer& server, const std::string& role, const std::string& user) {
+    REQUIRE(
+        server.post(rbac + "/namespaces/default/rolebindings", binding(user, role, user))->status ==
+        201);
+}
+
+void become(TestServer& server, const std::string& user, std::vector<std::string> groups = {}) {
+    server.user = user;
+    server.groups = std::move(groups);
+}
+
+TEST_CASE("nobody in particular gets 401, but may ask for health and version") {
+    TestServer server;
+    become(server, "");
+    CHECK(server.get(maps)->status == 401);
+    CHECK(server.get(maps)->reason() == "Unauthorized");
+    CHECK(server.get("/healthz")->text == "ok");
+    CHECK(server.get("/readyz?verbose")->text.find("[+]ping ok") != std::string::npos);
+    CHECK(server.get("/version")->json()["major"].text() == "1");
+    CHECK(server.get("/api")->status == 401);
+}
+
+TEST_CASE("rights come from roles") {
+    TestServer server;
+    grant(server, "view", "ann");
+    become(server, "ann");
+    CHECK(server.get(maps)->status == 200);
+    const ReplyPtr refused = server.get("/api/v1/namespaces/kube-system/configmaps");
+    CHECK(refused->status == 403);
+    CHECK(refused->message() ==
+          "configmaps is forbidden: User \"ann\" cannot list resource \"configmaps\" in API group "
+          "\"\" in the namespace \"kube-system\"");
+    CHECK(server.get("/api/v1/namespaces/default/secrets/s")->message() ==
+          "secrets \"s\" is forbidden: User \"ann\" cannot get resource \"secrets\" in API group "
+          "\"\" in the namespace \"default\"");
+    CHECK(server.get("/api/v1/nodes")->message() ==
+          "nodes is forbidden: User \"ann\" cannot list resource \"nodes\" in API group \"\" at "
+          "the cluster scope");
+    CHECK(server.get("/metrics")->message() ==
+          "forbidden: User \"ann\" cannot get path \"/metrics\"");
+}
+
+TEST_CASE("a role of names allows these names only") {
+    TestServer server;
+    server.post(rbac + "/clusterroles",
+                R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":)"
+                R"({"name":"one"},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":)"
+                R"(["configmaps"],"resourceNames":["mine"]}]})");
+    grant(server, "one", "ann");
+    become(server, "ann");
+    CHECK(server.get(maps + "/mine")->status == 404);
+    CHECK(server.get(maps + "/yours")->status == 403);
+    CHECK(server.get(maps)->status == 403);
+}
+
+TEST_CASE("labels add a role to view, and so to edit") {
+    TestServer server;
+    server.post(
+        rbac + "/clusterroles",
+        R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":)"
+        R"({"name":"more","labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}},)"
+        R"("rules":[{"verbs":["list"],"apiGroups":["example.com"],"resources":["x"]}]})");
+    for (const char* role : {"view", "edit", "admin"}) {
+        CAPTURE(role);
+        grant(server, role, std::string("user-of-") + role);
+        const ReplyPtr review = server.post(
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+            R"({"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{)"
+            R"("user":"user-of-)" +
+                std::string(role) +
+                R"(","resourceAttributes":{"namespace":"default","verb":"list",)"
+                R"("group":"example.com","resource":"x"}}})");
+        CHECK(review->status == 201);
+        CHECK(review->json()["status"]["allowed"].boolean_or(false));
+    }
+}
+
+TEST_CASE("nobody gives rights that they do not have") {
+    TestServer server;
+    grant(server, "admin", "ann");
+    become(server, "ann");
+    const std::string bindings = rbac + "/namespaces/default/rolebindings";
+    CHECK(server.post(bindings, binding("b", "view", "bob"))->status == 201);
+    const ReplyPtr refused = server.post(bindings, binding("c", "cluster-admin", "bob"));
+    CHECK(refused->status == 403);
+    CHECK(refused->message().find("is attempting to grant RBAC permissions not currently held") !=
+          std::string::npos);
+    CHECK(server
+              .post(rbac + "/namespaces/default/roles",
+                    R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":)"
+                    R"({"name":"r"},"rules":[{"verbs":["*"],"apiGroups":["*"],)"
+                    R"("resources":["*"]}]})")
+              ->status == 403);
+}
+
+TEST_CASE("tokens of the configuration") {
+    Options options;
+    options.static_tokens.push_back({"secret", "robot", {"system:masters"}});
+    TestServer server(std::move(options));
+    become(server, "");
+    net::Request request = server.request("GET", maps);
+    request.headers.set("Authorization", "Bearer secret");
+    CHECK(server.send(request)->status == 200);
+    request.headers.set("Authorization", "Bearer wrong");
+    CHECK(server.send(request)->status == 401);
+    request.headers.set("Authorization", "Basic secret");
+    CHECK(server.send(request)->status == 401);
+}
+
+TEST_CASE("a service account's token speaks for it until it expires or the account goes") {
+    Options options;
+    options.service_account_key_pem = net::make_signing_key();
+    TestServer server(std::move(options));
+    const std::string accounts = "/api/v1/namespaces/default/serviceaccounts";
+    server.post(accounts, R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":)"
+                          R"({"name":"robot"}})");
+    const auto token_of = [&] {
+        const ReplyPtr reply = server.post(accounts + "/robot/token",
+                                           R"({"apiVersion":"authentication.k8s.io/v1","kind":)"
+                                           R"("TokenRequest","spec":{"expirationSeconds":600}})");
+        REQUIRE(reply->status == 201);
+        return reply->json()["status"]["token"].text();
+    };
+    const std::string token = token_of();
+    grant(server, "view", "system:serviceaccount:default:robot");
+    net::Request request = server.request("GET", maps);
+    request.peer = {};
+    request.headers.set("Authorization", "Bearer " + token);
+    CHECK(server.send(request)->status == 200);
+    request.headers.set("Authorization", "Bearer " + token.substr(0, token.size() - 2) + "xx");
+    CHECK(server.send(request)->status == 401);
+    request.headers.set("Authorization", "Bearer " + token);
+    server.loop.advance(seconds(601));
+    CHECK(server.send(request)->status == 401);
+    request.headers.set("Authorization", "Bearer " + token_of());
+    CHECK(server.send(request)->status == 200);
+    server.remove(accounts + "/robot");
+    CHECK(server.send(request)->status == 401);
+}
+
+TEST_CASE("impersonation needs the right to it") {
+    TestServer server;
+    grant(server, "view", "ann");
+    net::Request request = server.request("GET", maps);
+    request.headers.set("Impersonate-User", "ann");
+    CHECK(server.send(request)->status == 200);
+    request.headers.set("Impersonate-User", "bob");
+    CHECK(server.send(request)->status == 403);
+    become(server, "ann");
+    request = server.request("GET", maps);
+    request.headers.set("Impersonate-User", "bob");
+    CHECK(server.send(request)->message() ==
+          "users \"bob\" is forbidden: User \"ann\" cannot impersonate resource \"users\" in API "
+          "group \"\" at the cluster scope");
+}
+
+TEST_CASE("a client may ask who it is and what it may do") {
+    TestServer server;
+    grant(server, "view", "ann");
+    become(server, "ann", {"staff"});
+    const ReplyPtr who =
+        server.post("/apis/authentication.k8s.io/v1/selfsubjectreviews",
+                    R"({"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"})");
+    CHECK(who->status == 201);
+    CHECK(who->json()["status"]["userInfo"]["username"].text() == "ann");
+    CHECK(who->json()["status"]["userInfo"]["groups"][1].text() == "system:authenticated");
+    const auto may = [&](const std::string& verb) {
+        return server
+            .post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                  R"({"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview",)"
+                  R"("spec":{"resourceAttributes":{"namespace":"default","verb":")" +
+                      verb + R"(","resource":"pods"}}})")
+            ->json()["status"]["allowed"]
+            .boolean_or(false);
+    };
+    CHECK(may("list"));
+    CHECK(!may("delete"));
+    const ReplyPtr rules = server.post(
+        "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+        R"({"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectRulesReview","spec":)"
+        R"({"namespace":"default"}})");
+    CHECK(rules->json()["status"]["resourceRules"].size() > 3);
+}
+
+}  // namespace
+}  // namespace muster::apiserver

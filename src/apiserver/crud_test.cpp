@@ -1,0 +1,284 @@
+// apiserver/crud_test.cpp - objects come, change and go as clients of Kubernetes expect.
+#include <doctest/doctest.h>
+
+#include "apiserver/test_server.h"
+
+namespace muster::apiserver {
+namespace {
+
+const std::string maps = "/api/v1/namespaces/default/configmaps";
+const std::string pods = "/api/v1/namespaces/default/pods";
+
+std::string map_named(const std::string& name, const std::string& data = "1") {
+    return R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":")" + name +
+           R"("},"data":{"a":")" + data + R"("}})";
+}
+
+std::string pod_named(const std::string& name, const std::string& more = "") {
+    return R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name + R"("},"spec":{)" +
+           more + R"("containers":[{"name":"c","image":"i"}]}})";
+}
+
+TEST_CASE("a created object has what the server gives") {
+    TestServer server;
+    const ReplyPtr reply = server.post(maps, map_named("m"));
+    REQUIRE(reply->status == 201);
+    const api::Value object = reply->json();
+    CHECK(object["metadata"]["namespace"].text() == "default");
+    CHECK(object["metadata"]["uid"].text().size() == 36);
+    CHECK(object["metadata"]["creationTimestamp"].text() == "2023-11-14T22:13:20Z");
+    CHECK(object["metadata"]["managedFields"][0]["manager"].text() == "tester");
+    CHECK(!object["metadata"].has("generation"));
+    CHECK(server.get(maps + "/m")->json() == object);
+}
+
+TEST_CASE("a write is answered only when it is durable") {
+    TestServer server;
+    const auto reply = std::make_shared<Reply>();
+    server.server.handle(server.request("POST", maps, map_named("m")), reply);
+    CHECK(reply->answers == 0);
+    CHECK(server.store.find("/core/configmaps/default/m") == nullptr);
+    server.loop.run();
+    CHECK(reply->status == 201);
+}
+
+TEST_CASE("a name that is taken is refused") {
+    TestServer server;
+    server.post(maps, map_named("m"));
+    const ReplyPtr reply = server.post(maps, map_named("m"));
+    CHECK(reply->status == 409);
+    CHECK(reply->reason() == "AlreadyExists");
+    CHECK(reply->message() == "configmaps \"m\" already exists");
+}
+
+TEST_CASE("generateName makes a name") {
+    TestServer server;
+    const ReplyPtr reply = server.post(
+        maps, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"job-"}})");
+    REQUIRE(reply->status == 201);
+    const std::string name = reply->json()["metadata"]["name"].text();
+    CHECK(name.size() == 9);
+    CHECK(name.substr(0, 4) == "job-");
+}
+
+TEST_CASE("what is not there is not found") {
+    TestServer server;
+    CHECK(server.get(maps + "/x")->message() == "configmaps \"x\" not found");
+    CHECK(server.get("/apis/batch/v1/namespaces/default/jobs/x")->message() ==
+          "jobs.batch \"x\" not found");
+    CHECK(server.post("/api/v1/namespaces/nowhere/configmaps", map_named("m"))->message() ==
+          "namespaces \"nowhere\" not found");
+    CHECK(server.get("/apis/example.com/v1/things")->status == 404);
+}
+
+TEST_CASE("an update needs the newest version") {
+    TestServer server;
+    api::Value object = server.post(maps, map_named("m"))->json();
+    object.at("data").set("a", "2");
+    const ReplyPtr first = server.put(maps + "/m", api::to_json(object));
+    REQUIRE(first->status == 200);
+    CHECK(first->json()["data"]["a"].text() == "2");
+    const ReplyPtr second = server.put(maps + "/m", api::to_json(object));
+    CHECK(second->status == 409);
+    CHECK(second->message() ==
+          "Operation cannot be fulfilled on configmaps \"m\": the object has been modified; please "
+          "apply your changes to the latest version and try again");
+}
+
+TEST_CASE("an update that changes nothing makes no version") {
+    TestServer server;
+    const api::Value object = server.post(maps, map_named("m"))->json();
+    const auto revision = server.store.revision();
+    const ReplyPtr reply = server.put(maps + "/m", api::to_json(object));
+    CHECK(reply->status == 200);
+    CHECK(server.store.revision() == revision);
+    CHECK(reply->json()["metadata"]["resourceVersion"] == object["metadata"]["resourceVersion"]);
+}
+
+TEST_CASE("generation counts changes of the spec only") {
+    TestServer server;
+    const std::string jobs = "/apis/batch/v1/namespaces/default/jobs";
+    const std::string job =
+        R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j"},"spec":{"template":)"
+        R"({"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})";
+    CHECK(server.post(jobs, job)->json()["metadata"]["generation"].integer_or(0) == 1);
+    server.merge(jobs + "/j", R"({"metadata":{"labels":{"a":"b"}}})");
+    CHECK(server.get(jobs + "/j")->json()["metadata"]["generation"].integer_or(0) == 1);
+    server.merge(jobs + "/j/status", R"({"status":{"active":1}})");
+    const api::Value before = server.get(jobs + "/j")->json();
+    CHECK(before["status"]["active"].integer_or(0) == 1);
+    CHECK(before["metadata"]["generation"].integer_or(0) == 1);
+    const ReplyPtr changed =
+        server.merge(jobs + "/j", R"({"spec":{"suspend":true},"status":{"active":7}})");
+    CHECK(changed->json()["metadata"]["generation"].integer_or(0) == 2);
+    CHECK(changed->json()["status"]["active"].integer_or(0) == 1);
+}
+
+TEST_CASE("dry-run writes nothing") {
+    TestServer server;
+    const auto revision = server.store.revision();
+    CHECK(server.post(maps + "?dryRun=All", map_named("m"))->status == 201);
+    CHECK(server.get(maps + "/m")->status == 404);
+    CHECK(server.store.revision() == revision);
+}
+
+TEST_CASE("an unbound pod goes at once, a bound one gets its grace") {
+    TestServer server;
+    REQUIRE(server.post(pods, pod_named("a"))->status == 201);
+    CHECK(server.remove(pods + "/a")->status == 200);
+    CHECK(server.get(pods + "/a")->status == 404);
+
+    REQUIRE(server.post(pods, pod_named("b"))->status == 201);
+    REQUIRE(server
+                .post(pods + "/b/binding",
+                      R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":"b"},)"
+                      R"("target":{"kind":"Node","name":"n1"}})")
+                ->status == 201);
+    CHECK(server.get(pods + "/b")->json()["spec"]["nodeName"].text() == "n1");
+    const api::Value marked = server.remove(pods + "/b")->json();
+    CHECK(marked["metadata"]["deletionGracePeriodSeconds"].integer_or(0) == 30);
+    CHECK(server.get(pods + "/b")->status == 200);
+    CHECK(server.remove(pods + "/b", R"({"gracePeriodSeconds":0})")->status == 200);
+    CHECK(server.get(pods + "/b")->status == 404);
+}
+
+TEST_CASE("a second binding is refused") {
+    TestServer server;
+    server.post(pods, pod_named("b"));
+    const std::string binding = R"({"target":{"kind":"Node","name":"n1"}})";
+    server.post(pods + "/b/binding", binding);
+    const ReplyPtr reply = server.post(pods + "/b/binding", binding);
+    CHECK(reply->status == 409);
+    CHECK(reply->message() ==
+          "Operation cannot be fulfilled on pods/binding \"b\": pod b is already assigned to node "
+          "\"n1\"");
+}
+
+TEST_CASE("a pod gets priority, service account and its token volume") {
+    TestServer server;
+    const api::Value pod =
+        server.post(pods, pod_named("a", R"("priorityClassName":"system-node-critical",)"))->json();
+    CHECK(pod["spec"]["priority"].integer_or(0) == 2'000'001'000);
+    CHECK(pod["spec"]["serviceAccountName"].text() == "default");
+    CHECK(pod["spec"]["volumes"][0]["name"].text().substr(0, 16) == "kube-api-access-");
+    CHECK(pod["spec"]["containers"][0]["volumeMounts"][0]["mountPath"].text() ==
+          "/var/run/secrets/kubernetes.io/serviceaccount");
+    CHECK(pod["status"]["phase"].text() == "Pending");
+    CHECK(pod["status"]["qosClass"].text() == "BestEffort");
+    CHECK(server.post(pods, pod_named("b", R"("priorityClassName":"x",)"))->message() ==
+          "pods \"b\" is forbidden: no PriorityClass with name x was found");
+}
+
+TEST_CASE("finalizers hold an object until they are gone") {
+    TestServer server;
+    server.post(maps, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m",)"
+                      R"("finalizers":["example.com/hold"]}})");
+    CHECK(!server.remove(maps + "/m")->json()["metadata"]["deletionTimestamp"].is_null());
+    CHECK(server
+              .merge(maps + "/m",
+                     R"({"metadata":{"finalizers":["example.com/hold","example.com/more"]}})")
+              ->status == 422);
+    CHECK(server.merge(maps + "/m", R"({"metadata":{"finalizers":null}})")->status == 200);
+    CHECK(server.get(maps + "/m")->status == 404);
+}
+
+TEST_CASE("propagation is left to the garbage collector as a finalizer") {
+    TestServer server;
+    server.post(maps, map_named("m"));
+    const ReplyPtr reply = server.remove(maps + "/m?propagationPolicy=Foreground");
+    CHECK(reply->json()["metadata"]["finalizers"][0].text() == "foregroundDeletion");
+}
+
+TEST_CASE("preconditions guard a removal") {
+    TestServer server;
+    const std::string uid = server.post(maps, map_named("m"))->json()["metadata"]["uid"].text();
+    const ReplyPtr refused = server.remove(maps + "/m", R"({"preconditions":{"uid":"0"}})");
+    CHECK(refused->status == 409);
+    CHECK(refused->message() ==
+          "Operation cannot be fulfilled on configmaps \"m\": the UID in the precondition (0) does "
+          "not match the UID in record (" +
+              uid + "). The object might have been deleted and then recreated");
+    CHECK(server.remove(maps + "/m", R"({"preconditions":{"uid":")" + uid + R"("}})")
+              ->json()["status"]
+              .text() == "Success");
+}
+
+TEST_CASE("deletecollection takes what the selector selects") {
+    TestServer server;
+    for (const char* name : {"a", "b", "c"}) {
+        server.post(maps, map_named(name));
+    }
+    server.merge(maps + "/b", R"({"metadata":{"labels":{"keep":"yes"}}})");
+    CHECK(server.remove(maps + "?labelSelector=!keep")->json()["items"].size() == 2);
+    CHECK(server.get(maps)->json()["items"].size() == 1);
+}
+
+TEST_CASE("a namespace goes when its finalizer is taken away") {
+    TestServer server;
+    server.post("/api/v1/namespaces",
+                R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n"}})");
+    server.post("/api/v1/namespaces/n/configmaps", map_named("m"));
+    const api::Value going = server.remove("/api/v1/namespaces/n")->json();
+    CHECK(going["status"]["phase"].text() == "Terminating");
+    const ReplyPtr late = server.post("/api/v1/namespaces/n/configmaps", map_named("late"));
+    CHECK(late->status == 403);
+    CHECK(late->message() ==
+          "configmaps \"late\" is forbidden: unable to create new content in namespace n because "
+          "it is being terminated");
+    api::Value empty = going;
+    empty.set("spec", api::Value::object());
+    CHECK(server.put("/api/v1/namespaces/n/finalize", api::to_json(empty))->status == 200);
+    CHECK(server.get("/api/v1/namespaces/n")->status == 404);
+    CHECK(server.remove("/api/v1/namespaces/default")->message() ==
+          "namespaces \"default\" is forbidden: this namespace may not be deleted");
+}
+
+TEST_CASE("services get addresses that nobody else has") {
+    TestServer server;
+    const std::string services = "/api/v1/namespaces/default/services";
+    const auto service = [](const std::string& name, const std::string& more) {
+        return R"({"apiVersion":"v1","kind":"Service","metadata":{"name":")" + name +
+               R"("},"spec":{)" + more + R"("ports":[{"port":80}]}})";
+    };
+    const std::string first =
+        server.post(services, service("a", ""))->json()["spec"]["clusterIP"].text();
+    CHECK(first == "10.96.0.16");
+    CHECK(server.post(services, service("b", R"("clusterIP":")" + first + R"(",)"))->status == 422);
+    CHECK(server.post(services, service("c", R"("clusterIP":"None",)"))
+              ->json()["spec"]["clusterIP"]
+              .text() == "None");
+    CHECK(server.get(services + "/kubernetes")->json()["spec"]["clusterIP"].text() == "10.96.0.1");
+}
+
+TEST_CASE("a restart finds everything as it was") {
+    const auto disk = std::make_shared<store::MemoryDisk>();
+    std::string before;
+    {
+        TestServer server({}, disk);
+        server.post(maps, map_named("m"));
+        before = server.get(maps + "/m")->text;
+    }
+    TestServer server({}, disk);
+    CHECK(server.get(maps + "/m")->text == before);
+    CHECK(server.post(maps, map_named("n"))->status == 201);
+}
+
+TEST_CASE("scale reads and writes replicas") {
+    TestServer server;
+    const std::string sets = "/apis/apps/v1/namespaces/default/replicasets";
+    const ReplyPtr made = server.post(
+        sets, R"({"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"r"},"spec":)"
+              R"({"replicas":2,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":)"
+              R"({"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+    if (made->status == 404) return;  // Not served by this version.
+    REQUIRE(made->status == 201);
+    const api::Value scale = server.get(sets + "/r/scale")->json();
+    CHECK(scale["spec"]["replicas"].integer_or(0) == 2);
+    CHECK(scale["status"]["selector"].text() == "a=b");
+    CHECK(server.merge(sets + "/r/scale", R"({"spec":{"replicas":5}})")->status == 200);
+    CHECK(server.get(sets + "/r")->json()["spec"]["replicas"].integer_or(0) == 5);
+    CHECK(server.merge(sets + "/r/scale", R"({"spec":{"replicas":-1}})")->status == 422);
+}
+
+}  // namespace
+}  // namespace muster::apiserver

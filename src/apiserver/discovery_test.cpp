@@ -1,0 +1,68 @@
+// apiserver/discovery_test.cpp - what clients learn about the server before they use it.
+#include <doctest/doctest.h>
+
+#include "apiserver/test_server.h"
+
+namespace muster::apiserver {
+namespace {
+
+const std::string aggregated =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
+    "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+
+const api::Value* named(const api::Value& list, const char* field, const std::string& name) {
+    for (const api::Value& item : list.items()) {
+        if (item[field].text() == name) return &item;
+    }
+    return nullptr;
+}
+
+TEST_CASE("aggregated discovery tells everything in two answers") {
+    TestServer server;
+    const ReplyPtr core = server.get_as("/api", aggregated);
+    CHECK(core->headers.get("Content-Type") ==
+          "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+    const api::Value document = core->json();
+    CHECK(document["apiVersion"].text() == "apidiscovery.k8s.io/v2");
+    const api::Value* pods =
+        named(document["items"][0]["versions"][0]["resources"], "resource", "pods");
+    REQUIRE(pods != nullptr);
+    CHECK((*pods)["scope"].text() == "Namespaced");
+    CHECK((*pods)["singularResource"].text() == "pod");
+    CHECK((*pods)["shortNames"][0].text() == "po");
+    CHECK(named((*pods)["subresources"], "subresource", "log") != nullptr);
+    CHECK(named((*pods)["subresources"], "subresource", "status") != nullptr);
+    net::Request again = server.request("GET", "/api");
+    again.headers.set("Accept", aggregated);
+    again.headers.set("If-None-Match", std::string(core->headers.get("ETag")));
+    CHECK(server.send(again)->status == 304);
+    CHECK(server.get_as("/apis", aggregated)->json()["items"].size() > 8);
+}
+
+TEST_CASE("old discovery walks group by group, with or without a slash at the end") {
+    TestServer server;
+    CHECK(server.get("/api")->json()["versions"][0].text() == "v1");
+    CHECK(server.get("/api/")->json()["kind"].text() == "APIVersions");
+    const api::Value groups = server.get("/apis/")->json();
+    CHECK(named(groups["groups"], "name", "batch") != nullptr);
+    CHECK(server.get("/apis/batch")->json()["preferredVersion"]["version"].text() == "v1");
+    const api::Value list = server.get("/apis/batch/v1/")->json();
+    CHECK(list["kind"].text() == "APIResourceList");
+    CHECK(named(list["resources"], "name", "jobs/status") != nullptr);
+    CHECK(server.get("/apis/batch/v9")->status == 404);
+    CHECK(server.get("/apis/nothing")->status == 404);
+}
+
+TEST_CASE("OpenAPI v3 has an index of documents that never change") {
+    TestServer server;
+    const api::Value index = server.get("/openapi/v3")->json();
+    const std::string address = index["paths"]["api/v1"]["serverRelativeURL"].text();
+    REQUIRE(address.find("/openapi/v3/api/v1?hash=") == 0);
+    const ReplyPtr document = server.get(address);
+    CHECK(document->headers.get("Cache-Control") == "public, immutable");
+    CHECK(document->json()["openapi"].text().substr(0, 2) == "3.");
+    CHECK(server.get("/openapi/v2")->status == 404);
+}
+
+}  // namespace
+}  // namespace muster::apiserver

@@ -1,0 +1,175 @@
+// apiserver/hostile_test.cpp - bad input gets a clear Status, and the server lives.
+#include <doctest/doctest.h>
+
+#include "apiserver/test_server.h"
+
+namespace muster::apiserver {
+namespace {
+
+const std::string maps = "/api/v1/namespaces/default/configmaps";
+const std::string pods = "/api/v1/namespaces/default/pods";
+
+/// The code of the answer; checks that it is a Status and that the server still works.
+int refused(TestServer& server, const ReplyPtr& reply) {
+    CHECK(reply->answers == 1);
+    CHECK(reply->json()["kind"].text() == "Status");
+    CHECK(reply->json()["code"].integer_or(0) == reply->status);
+    CHECK(!reply->message().empty());
+    CHECK(server.get(maps)->status == 200);
+    return reply->status;
+}
+
+TEST_CASE("broken bodies") {
+    TestServer server;
+    CHECK(refused(server, server.post(maps, "")) == 400);
+    CHECK(refused(server, server.post(maps, "{")) == 400);
+    CHECK(refused(server, server.post(maps, R"({"apiVersion":"v1","kind":"Conf)")) == 400);
+    CHECK(refused(server, server.post(maps, "[]")) == 400);
+    CHECK(refused(server, server.post(maps, "null")) == 400);
+    CHECK(refused(server, server.post(maps, "\xff\xfe")) == 400);
+    CHECK(refused(server, server.post(maps, std::string(100'000, '['))) == 400);
+    CHECK(refused(server, server.post(maps, std::string(10 << 20, ' '))) == 413);
+    CHECK(refused(server, server.merge(maps + "/x", std::string(10 << 20, ' '))) == 413);
+    CHECK(refused(server, server.send(server.request("POST", maps, "k8s", "text/plain"))) == 415);
+    CHECK(refused(server, server.send(server.request("POST", maps, std::string("k8s\0\x0a", 5),
+                                                     "application/vnd.kubernetes.protobuf"))) ==
+          400);
+    CHECK(refused(server, server.send(server.request("POST", maps, "a: [b", "application/yaml"))) ==
+          400);
+}
+
+TEST_CASE("wrong kinds and versions") {
+    TestServer server;
+    CHECK(refused(server, server.post(maps, R"({"apiVersion":"v2","kind":"ConfigMap"})")) == 400);
+    CHECK(refused(server, server.post(maps, R"({"apiVersion":"v1","kind":"Pod"})")) == 400);
+    CHECK(refused(server, server.post(maps, R"({"apiVersion":1,"kind":[]})")) != 201);
+    CHECK(refused(server, server.post("/apis/nothing/v1/namespaces/default/x", "{}")) == 404);
+    CHECK(refused(server, server.post("/api/v1/namespaces/default/nodes", "{}")) == 404);
+    CHECK(refused(server, server.send(server.request("BREW", maps))) == 405);
+    CHECK(refused(server, server.post(maps + "/x", "{}")) == 405);
+    CHECK(refused(server, server.get("/api/v1/pods/x")) == 404);
+}
+
+TEST_CASE("wrong types and names") {
+    TestServer server;
+    const auto map = [](const std::string& metadata) {
+        return R"({"apiVersion":"v1","kind":"ConfigMap","metadata":)" + metadata + "}";
+    };
+    CHECK(refused(server, server.post(maps, map("7"))) == 400);
+    CHECK(refused(server, server.post(maps, map(R"({"name":7})"))) == 400);
+    CHECK(refused(server, server.post(maps, map(R"({"name":"Bad_Name"})"))) == 422);
+    CHECK(refused(server, server.post(maps, map("{}"))) == 422);
+    CHECK(refused(server, server.post(maps, map(R"({"name":"a","labels":{"a":7}})"))) == 400);
+    CHECK(refused(server, server.post(maps, map(R"({"name":"a","labels":{"a b":"c"}})"))) == 422);
+    CHECK(refused(server, server.post(maps, map(R"({"name":"a","namespace":"b"})"))) == 400);
+    CHECK(refused(server, server.post(pods, R"({"apiVersion":"v1","kind":"Pod","metadata":)"
+                                            R"({"name":"p"},"spec":7})")) == 400);
+    CHECK(refused(server, server.post(pods, R"({"apiVersion":"v1","kind":"Pod","metadata":)"
+                                            R"({"name":"p"},"spec":{"containers":{}}})")) == 400);
+    CHECK(refused(server, server.remove(maps + "/x?gracePeriodSeconds=a")) == 400);
+    CHECK(refused(server, server.remove(maps + "/x?propagationPolicy=Sideways")) == 422);
+}
+
+TEST_CASE("unknown and duplicate fields are refused, told or dropped") {
+    TestServer server;
+    const auto body = [](const std::string& name) {
+        return R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":")" + name +
+               R"("},"dat":{},"data":{"a":"1","a":"2"}})";
+    };
+    const ReplyPtr strict = server.post(maps + "?fieldValidation=Strict", body("s"));
+    CHECK(strict->status == 400);
+    CHECK(strict->message() ==
+          "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: "
+          "unknown field \"dat\", duplicate field \"data.a\"");
+    const ReplyPtr warned = server.post(maps, body("w"));
+    CHECK(warned->status == 201);
+    CHECK(warned->headers.get("Warning") == "299 - \"unknown field \\\"dat\\\"\"");
+    CHECK(warned->json()["data"]["a"].text() == "2");
+    CHECK(!warned->json().has("dat"));
+    const ReplyPtr ignored = server.post(maps + "?fieldValidation=Ignore", body("i"));
+    CHECK(ignored->status == 201);
+    CHECK(!ignored->headers.has("Warning"));
+}
+
+TEST_CASE("bad patches") {
+    TestServer server;
+    server.post(maps, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"}})");
+    const std::string one = maps + "/m";
+    CHECK(refused(server, server.merge(one, "[]")) == 400);
+    CHECK(refused(server, server.merge(one, "{")) == 400);
+    CHECK(refused(server, server.merge(one, R"({"data":7})")) == 400);
+    CHECK(refused(server, server.merge(one, R"({"metadata":{"name":"other"}})")) == 400);
+    CHECK(refused(server, server.send(server.request("PATCH", one, "{}", "application/json"))) ==
+          415);
+    CHECK(refused(server, server.send(server.request("PATCH", one, "{}",
+                                                     "application/json-patch+json"))) == 400);
+    CHECK(refused(server, server.apply(one, "{}")) == 422);
+    CHECK(refused(server, server.apply(one + "?fieldManager=x", "a: [")) == 400);
+    CHECK(refused(server, server.merge(one, R"({"metadata":{"resourceVersion":"1"}})")) == 409);
+}
+
+/// One to eight random changes to a text: bytes changed, removed, doubled, moved.
+std::string mangled(std::string text, Random& random) {
+    static const std::string spices[] = {"{", "}", "[",  "]",    "\"",   ":",   ",",
+                                         "0", "-", "1e", "null", "true", "\\u", "\xf0"};
+    for (std::uint64_t times = 1 + random.below(8); times > 0 && !text.empty(); --times) {
+        const std::size_t at = random.below(text.size());
+        switch (random.below(5)) {
+            case 0:
+                text[at] = static_cast<char>(random.below(256));
+                break;
+            case 1:
+                text.erase(at, 1 + random.below(10));
+                break;
+            case 2:
+                text.insert(at, text.substr(at, random.below(30)));
+                break;
+            case 3:
+                text.insert(at, spices[random.below(std::size(spices))]);
+                break;
+            default:
+                text.resize(at);
+        }
+    }
+    return text;
+}
+
+TEST_CASE("mangled bodies never end the server nor make it fail") {
+    TestServer server;
+    Random random(7);
+    const std::string jobs = "/apis/batch/v1/namespaces/default/jobs";
+    const std::string job =
+        R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","labels":{"a":"b"},)"
+        R"("finalizers":["a/b"]},"spec":{"parallelism":2,"suspend":true,"template":{"metadata":)"
+        R"({"labels":{"a":"b"}},"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":)"
+        R"("i","env":[{"name":"A","value":"b"}],"resources":{"limits":{"cpu":"1"}},"ports":)"
+        R"([{"containerPort":80}]}],"volumes":[{"name":"v","emptyDir":{}}]}}}})";
+    REQUIRE(server.post(jobs, job)->status == 201);
+    static const char* const types[] = {"application/json",
+                                        "application/yaml",
+                                        "application/vnd.kubernetes.protobuf",
+                                        "application/merge-patch+json",
+                                        "application/strategic-merge-patch+json",
+                                        "application/apply-patch+yaml",
+                                        "application/json-patch+json"};
+    for (int round = 0; round < 1500; ++round) {
+        const std::size_t type = random.below(std::size(types));
+        const bool patch = type >= 3;
+        const std::string path = patch ? jobs + "/j?fieldManager=f&force=1" : jobs;
+        std::string body = mangled(job, random);
+        if (type == 2) body.insert(0, std::string("k8s\0", 4));
+        if (type == 6) body = "[" + body + "]";
+        CAPTURE(body);
+        const ReplyPtr reply = server.send(server.request(
+            patch                  ? "PATCH"
+            : random.below(2) == 0 ? "POST"
+                                   : "PUT",
+            patch ? path : path + (random.below(2) == 0 ? "" : "/j"), body, types[type]));
+        CHECK(reply->answers == 1);
+        CHECK(reply->status < 500);
+    }
+    CHECK(server.get(jobs)->status == 200);
+}
+
+}  // namespace
+}  // namespace muster::apiserver

@@ -1,0 +1,133 @@
+// apiserver/list_test.cpp - lists: selectors, pages, versions, tables.
+#include <doctest/doctest.h>
+
+#include "apiserver/test_server.h"
+
+namespace muster::apiserver {
+namespace {
+
+const std::string maps = "/api/v1/namespaces/default/configmaps";
+
+void fill(TestServer& server) {
+    for (const char* name : {"a", "b", "c", "d", "e"}) {
+        server.post(maps, std::string(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":)") +
+                              R"({"name":")" + name + R"(","labels":{"name":")" + name +
+                              R"(","kind":"letter"}}})");
+    }
+}
+
+std::string names(const ReplyPtr& reply) {
+    std::string all;
+    const api::Value list = reply->json();
+    for (const api::Value& item : list["items"].items()) {
+        all += item["metadata"]["name"].text();
+    }
+    return all;
+}
+
+TEST_CASE("label selectors select") {
+    TestServer server;
+    fill(server);
+    const std::pair<const char*, const char*> cases[] = {
+        {"", "abcde"},           {"name=a", "a"},
+        {"name==a", "a"},        {"name!=a", "bcde"},
+        {"name in (a,b)", "ab"}, {"name notin (a,b),kind", "cde"},
+        {"!name", ""},           {"kind=letter,name=c", "c"},
+        {"other!=x", "abcde"},
+    };
+    for (const auto& [selector, found] : cases) {
+        CAPTURE(selector);
+        CHECK(names(server.get(maps + "?labelSelector=" + net::percent_encode(selector))) == found);
+    }
+    CHECK(server.get(maps + "?labelSelector=a%20b")->status == 400);
+}
+
+TEST_CASE("field selectors know the name, and what the kind allows") {
+    TestServer server;
+    fill(server);
+    CHECK(names(server.get(maps + "?fieldSelector=metadata.name%3Db")) == "b");
+    CHECK(names(server.get(maps + "?fieldSelector=metadata.name!%3Db")) == "acde");
+    const ReplyPtr refused = server.get(maps + "?fieldSelector=data.a%3Db");
+    CHECK(refused->status == 400);
+    CHECK(refused->message() == "field label not supported: data.a");
+}
+
+TEST_CASE("pages show one moment, whatever happens between them") {
+    TestServer server;
+    fill(server);
+    const ReplyPtr first = server.get(maps + "?limit=2");
+    CHECK(names(first) == "ab");
+    CHECK(first->json()["metadata"]["remainingItemCount"].integer_or(0) == 3);
+    server.remove(maps + "/d");
+    server.post(maps, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cc"}})");
+    const std::string token = first->json()["metadata"]["continue"].text();
+    const ReplyPtr second = server.get(maps + "?limit=2&continue=" + token);
+    CHECK(names(second) == "cd");
+    CHECK(second->json()["metadata"]["resourceVersion"] ==
+          first->json()["metadata"]["resourceVersion"]);
+    CHECK(second->json()["metadata"]["remainingItemCount"].integer_or(0) == 1);
+    const ReplyPtr third =
+        server.get(maps + "?limit=2&continue=" + second->json()["metadata"]["continue"].text());
+    CHECK(names(third) == "e");
+    CHECK(!third->json()["metadata"].has("continue"));
+    CHECK(names(server.get(maps)) == "abccce");
+    CHECK(server.get(maps + "?continue=nonsense")->status == 400);
+}
+
+TEST_CASE("a version of the future is waited for, then refused") {
+    TestServer server;
+    const auto reply = std::make_shared<Reply>();
+    server.server.handle(server.request("GET", maps + "?resourceVersion=999"), reply);
+    server.loop.advance(seconds(2));
+    CHECK(reply->answers == 0);
+    server.loop.advance(seconds(2));
+    CHECK(reply->status == 504);
+    CHECK(reply->json()["details"]["causes"][0]["reason"].text() == "ResourceVersionTooLarge");
+    CHECK(reply->headers.get("Retry-After") == "1");
+}
+
+TEST_CASE("a list of another namespace or of all") {
+    TestServer server;
+    fill(server);
+    CHECK(names(server.get("/api/v1/namespaces/kube-system/configmaps")).empty());
+    CHECK(names(server.get("/api/v1/configmaps")) == "abcde");
+}
+
+TEST_CASE("tables have the columns of kubectl") {
+    TestServer server;
+    fill(server);
+    const ReplyPtr reply =
+        server.get_as(maps, "application/json;as=Table;v=v1;g=meta.k8s.io,application/json");
+    const api::Value table = reply->json();
+    CHECK(table["kind"].text() == "Table");
+    CHECK(table["columnDefinitions"][0]["name"].text() == "Name");
+    CHECK(table["rows"].size() == 5);
+    CHECK(table["rows"][0]["cells"][0].text() == "a");
+    CHECK(table["rows"][0]["object"]["kind"].text() == "PartialObjectMetadata");
+    const ReplyPtr bare =
+        server.get_as(maps + "?includeObject=None", "application/json;as=Table;v=v1;g=meta.k8s.io");
+    CHECK(!bare->json()["rows"][0].has("object"));
+}
+
+TEST_CASE("metadata alone can be asked for") {
+    TestServer server;
+    fill(server);
+    const api::Value list =
+        server.get_as(maps, "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")
+            ->json();
+    CHECK(list["kind"].text() == "PartialObjectMetadataList");
+    CHECK(list["items"][0]["kind"].text() == "PartialObjectMetadata");
+    CHECK(!list["items"][0].has("data"));
+}
+
+TEST_CASE("what cannot be answered is not acceptable, YAML is") {
+    TestServer server;
+    CHECK(server.get_as(maps, "application/vnd.kubernetes.protobuf")->status == 406);
+    CHECK(server.get_as(maps, "application/vnd.kubernetes.protobuf,application/json")->status ==
+          200);
+    CHECK(server.get_as(maps, "application/yaml")->text.find("kind: ConfigMapList") !=
+          std::string::npos);
+}
+
+}  // namespace
+}  // namespace muster::apiserver

@@ -1,0 +1,163 @@
+// apiserver/watch_test.cpp - watches: from now, from a version, with selectors, and their end.
+#include <doctest/doctest.h>
+
+#include "apiserver/test_server.h"
+
+namespace muster::apiserver {
+namespace {
+
+const std::string maps = "/api/v1/namespaces/default/configmaps";
+
+std::string map_named(const std::string& name, const std::string& labels = "{}") {
+    return R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":")" + name +
+           R"(","labels":)" + labels + "}}";
+}
+
+TEST_CASE("a watch tells what happens, once and in order") {
+    TestServer server;
+    const std::string since = std::to_string(server.store.revision());
+    const ReplyPtr watch = server.get(maps + "?watch=1&resourceVersion=" + since);
+    server.post(maps, map_named("a"));
+    server.merge(maps + "/a", R"({"data":{"x":"y"}})");
+    server.remove(maps + "/a");
+    CHECK(watch->story() == "ADDED a, MODIFIED a, DELETED a");
+    const auto events = watch->events();
+    CHECK(events[2]["object"]["metadata"]["resourceVersion"].text() ==
+          std::to_string(server.store.revision()));
+    const ReplyPtr replay = server.get(maps + "?watch=1&resourceVersion=" + since);
+    CHECK(replay->text == watch->text);
+}
+
+TEST_CASE("without a version the present comes first") {
+    TestServer server;
+    server.post(maps, map_named("a"));
+    CHECK(server.get(maps + "?watch=1")->story() == "ADDED a");
+    CHECK(server.get(maps + "?watch=1&resourceVersion=0")->story() == "ADDED a");
+}
+
+TEST_CASE("a WatchList ends the initial events with a bookmark") {
+    TestServer server;
+    server.post(maps, map_named("a"));
+    const ReplyPtr watch =
+        server.get(maps +
+                   "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&"
+                   "allowWatchBookmarks=true");
+    CHECK(watch->story() == "ADDED a, BOOKMARK ");
+    const api::Value bookmark = watch->events()[1]["object"];
+    CHECK(bookmark["kind"].text() == "ConfigMap");
+    CHECK(bookmark["metadata"]["annotations"]["k8s.io/initial-events-end"].text() == "true");
+    server.post(maps, map_named("b"));
+    CHECK(watch->story() == "ADDED a, BOOKMARK , ADDED b");
+    CHECK(server.get(maps + "?watch=true&sendInitialEvents=true")->status == 422);
+}
+
+TEST_CASE("a change of labels is an arrival or a departure for who selects by them") {
+    TestServer server;
+    const ReplyPtr watch = server.get(maps + "?watch=1&labelSelector=in%3Dyes");
+    server.post(maps, map_named("a"));
+    server.merge(maps + "/a", R"({"metadata":{"labels":{"in":"yes"}}})");
+    server.merge(maps + "/a", R"({"data":{"x":"y"}})");
+    server.merge(maps + "/a", R"({"metadata":{"labels":{"in":"no"}}})");
+    server.remove(maps + "/a");
+    CHECK(watch->story() == "ADDED a, MODIFIED a, DELETED a");
+    CHECK(watch->events()[2]["object"]["metadata"]["labels"]["in"].text() == "yes");
+}
+
+TEST_CASE("a watch of one object hears of no other") {
+    TestServer server;
+    const ReplyPtr watch = server.get(maps + "?watch=1&fieldSelector=metadata.name%3Da");
+    server.post(maps, map_named("a"));
+    server.post(maps, map_named("aa"));
+    CHECK(watch->story() == "ADDED a");
+}
+
+TEST_CASE("bookmarks come every minute, the end at the time asked for") {
+    TestServer server;
+    const ReplyPtr watch =
+        server.get(maps + "?watch=1&resourceVersion=" + std::to_string(server.store.revision()) +
+                   "&allowWatchBookmarks=true&timeoutSeconds=90");
+    server.loop.advance(seconds(61));
+    CHECK(watch->story() == "BOOKMARK ");
+    CHECK(!watch->finished);
+    server.loop.advance(seconds(30));
+    CHECK(watch->finished);
+    server.post(maps, map_named("late"));
+    CHECK(watch->story() == "BOOKMARK ");
+}
+
+TEST_CASE("a version that is forgotten is told as expired") {
+    const auto disk = std::make_shared<store::MemoryDisk>();
+    {
+        TestServer server({}, disk);
+        server.post(maps, map_named("a"));
+    }
+    TestServer server({}, disk);
+    const ReplyPtr watch = server.get(maps + "?watch=1&resourceVersion=1");
+    CHECK(watch->events()[0]["type"].text() == "ERROR");
+    CHECK(watch->events()[0]["object"]["code"].integer_or(0) == 410);
+    CHECK(watch->events()[0]["object"]["reason"].text() == "Expired");
+    CHECK(watch->finished);
+    CHECK(server.get(maps + "?resourceVersion=1&resourceVersionMatch=Exact")->status == 410);
+}
+
+TEST_CASE("a watcher that does not read is ended, the others go on") {
+    Options options;
+    options.watch_buffer_limit = 1000;
+    TestServer server(std::move(options));
+    const ReplyPtr slow = server.get(maps + "?watch=1");
+    const ReplyPtr quick = server.get(maps + "?watch=1");
+    slow->unread = 2000;
+    server.post(maps, map_named("a"));
+    CHECK(slow->finished);
+    server.post(maps, map_named("b"));
+    CHECK(quick->story() == "ADDED a, ADDED b");
+    CHECK(!quick->finished);
+}
+
+TEST_CASE("a watcher that is gone is forgotten") {
+    TestServer server;
+    const ReplyPtr watch = server.get(maps + "?watch=1");
+    watch->closed();
+    server.post(maps, map_named("a"));
+    CHECK(watch->text.empty());
+}
+
+TEST_CASE("watches end with the server") {
+    TestServer server;
+    const ReplyPtr watch = server.get(maps + "?watch=1");
+    server.server.stop();
+    CHECK(watch->finished);
+    CHECK(server.get(maps)->status == 503);
+}
+
+TEST_CASE("a table watch shows the columns once") {
+    TestServer server;
+    net::Request request = server.request("GET", maps + "?watch=1");
+    request.headers.set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
+    const ReplyPtr watch = server.send(std::move(request));
+    server.post(maps, map_named("a"));
+    server.post(maps, map_named("b"));
+    const auto events = watch->events();
+    REQUIRE(events.size() == 2);
+    CHECK(events[0]["object"]["columnDefinitions"].size() > 0);
+    CHECK(events[1]["object"]["columnDefinitions"].size() == 0);
+    CHECK(events[1]["object"]["rows"][0]["cells"][0].text() == "b");
+}
+
+TEST_CASE("events are forgotten after an hour") {
+    TestServer server;
+    const std::string events = "/api/v1/namespaces/default/events";
+    server.post(events,
+                R"({"apiVersion":"v1","kind":"Event","metadata":{"name":"e"},"involvedObject":)"
+                R"({"kind":"Pod","name":"p","namespace":"default"},"reason":"R","message":"m",)"
+                R"("type":"Normal"})");
+    server.loop.advance(minutes(59));
+    CHECK(server.get(events)->json()["items"].size() == 1);
+    CHECK(server.get(events + "?fieldSelector=involvedObject.name%3Dp")->json()["items"].size() ==
+          1);
+    server.loop.advance(minutes(3));
+    CHECK(server.get(events)->json()["items"].size() == 0);
+}
+
+}  // namespace
+}  // namespace muster::apiserver
