@@ -263,6 +263,32 @@ TEST_CASE("a restart finds everything as it was") {
     CHECK(server.post(maps, map_named("n"))->status == 201);
 }
 
+TEST_CASE("apply creates, then shares the object with others") {
+    TestServer server;
+    const std::string one = maps + "/m";
+    const std::string mine = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\n";
+    CHECK(server.apply(one + "?fieldManager=a", mine + "data: {a: '1', b: '1'}")->status == 201);
+    CHECK(server.merge(one + "?fieldManager=b", R"({"data":{"c":"2"}})")->status == 200);
+    const ReplyPtr refused = server.apply(one + "?fieldManager=d", mine + "data: {a: '3'}");
+    CHECK(refused->status == 409);
+    CHECK(refused->message() == "Apply failed with 1 conflict: conflict with \"a\": .data.a");
+    CHECK(refused->json()["details"]["causes"][0]["reason"].text() == "FieldManagerConflict");
+    CHECK(server.apply(one + "?fieldManager=d&force=true", mine + "data: {a: '3'}")->status == 200);
+    CHECK(server.apply(one + "?fieldManager=a", mine)->status == 200);
+    const api::Value data = server.get(one)->json()["data"];
+    CHECK(data == api::Value::object({{"a", "3"}, {"c", "2"}}));
+}
+
+TEST_CASE("a second identical apply makes no version") {
+    TestServer server;
+    const std::string body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {a: b}";
+    server.apply(maps + "/m?fieldManager=a", body);
+    const auto revision = server.store.revision();
+    server.loop.advance(seconds(5));
+    CHECK(server.apply(maps + "/m?fieldManager=a", body)->status == 200);
+    CHECK(server.store.revision() == revision);
+}
+
 TEST_CASE("scale reads and writes replicas") {
     TestServer server;
     const std::string sets = "/apis/apps/v1/namespaces/default/replicasets";

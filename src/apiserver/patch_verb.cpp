@@ -39,7 +39,8 @@ Value unwrap(api::Patched result) {
     Value causes = Value::array();
     std::map<std::string, std::vector<std::string>> by_manager;
     for (const api::ApplyConflict& conflict : conflicts) {
-        const std::string who = "\"" + conflict.manager + "\" using " + conflict.api_version;
+        std::string who = "\"" + conflict.manager + "\"";
+        if (!conflict.api_version.empty()) who += " using " + conflict.api_version;
         by_manager[who].push_back(conflict.field);
         causes.push(Value::object({{"reason", "FieldManagerConflict"},
                                    {"message", "conflict with " + who},
