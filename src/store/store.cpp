@@ -22,9 +22,7 @@ struct Store::State {
     };
 
     State(std::unique_ptr<Journal> opened, HistoryLimits limits)
-        : journal(std::move(opened)), visible_revision(load()), history(limits, visible_revision) {
-        staged_revision = visible_revision;
-    }
+        : journal(std::move(opened)), visible_revision(load()), history(limits, visible_revision) {}
 
     Revision load();
     void make_visible(Pending pending);
@@ -40,7 +38,7 @@ struct Store::State {
     // Staged and not yet visible, in order, and the newest of them for each key.
     std::deque<Pending> pending;
     std::unordered_map<std::string, Entry> newest_staged;
-    Revision staged_revision = 0;
+    Revision staged_revision = visible_revision;
 
     // How many of `pending` are durable. They become visible one at a time, also when a watcher or
     // a `done` stages more and the journal is quick.
