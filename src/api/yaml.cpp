@@ -2,6 +2,7 @@
 #include "api/yaml.h"
 
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,11 +19,6 @@ constexpr int depth_max = 1000;
 // Copies made for anchors and aliases, in values: far above honest files, far below trouble.
 constexpr std::size_t copies_max = 200'000;
 constexpr std::string_view core_tag = "tag:yaml.org,2002:";
-
-/// Thrown inside this file only, to leave the recursion.
-struct Fault {
-    std::string text;
-};
 
 std::string_view text_of(const yaml_char_t* text) {
     return text ? reinterpret_cast<const char*>(text) : std::string_view();
@@ -52,7 +48,8 @@ private:
     yaml_event_t event_{};
 };
 
-/// Reads a stream of documents.
+/// Reads a stream of documents. After the first fault nothing is read any more, and what was read
+/// means nothing.
 class Reader {
 public:
     explicit Reader(std::string_view text) {
@@ -69,17 +66,18 @@ public:
         std::vector<Parsed> read;
         for (;;) {
             Event event;
-            next(event);
-            if (event->type == YAML_STREAM_END_EVENT) return read;
+            if (!next(event) || event->type == YAML_STREAM_END_EVENT) return read;
             if (event->type != YAML_DOCUMENT_START_EVENT) continue;
             Event root;
-            next(root);
+            if (!next(root)) return read;
             Value value = node(root, nullptr, 0);
             if (!value.is_null()) read.push_back({std::move(value), std::move(duplicates_)});
             duplicates_.clear();
             anchors_.clear();
         }
     }
+
+    std::optional<std::string> fault;
 
 private:
     /// One step of the way from the document's root, on the stack of the reading function.
@@ -92,21 +90,27 @@ private:
         return step ? path_text(step->parent) + step->text : std::string();
     }
 
-    [[noreturn]] static void fail(std::size_t line, const std::string& why) {
-        throw Fault{"yaml: line " + std::to_string(line + 1) + ": " + why};
+    void fail(std::size_t line, const std::string& why) {
+        if (!fault) fault = "yaml: line " + std::to_string(line + 1) + ": " + why;
     }
 
-    void next(Event& event) {
-        if (yaml_parser_parse(&parser_, event.get())) return;
+    /// False: there is none, because of a fault.
+    bool next(Event& event) {
+        if (fault) return false;
+        if (yaml_parser_parse(&parser_, event.get())) return true;
         const std::string why = parser_.problem ? parser_.problem : "cannot be read";
-        if (parser_.error == YAML_READER_ERROR)
-            throw Fault{"yaml: " + why + " at byte " + std::to_string(parser_.problem_offset)};
         fail(parser_.problem_mark.line, why);
+        if (parser_.error == YAML_READER_ERROR)
+            fault = "yaml: " + why + " at byte " + std::to_string(parser_.problem_offset);
+        return false;
     }
 
     Value node(const Event& event, const Step* step, int depth) {
         const std::size_t line = event->start_mark.line;
-        if (depth > depth_max) fail(line, "exceeded max depth");
+        if (depth > depth_max) {
+            fail(line, "exceeded max depth");
+            return {};
+        }
         switch (event->type) {
             case YAML_ALIAS_EVENT:
                 return alias(text_of(event->data.alias.anchor), line);
@@ -118,6 +122,7 @@ private:
                 return mapping(text_of(event->data.mapping_start.anchor), step, depth);
             default:
                 fail(line, "did not find expected node content");
+                return {};
         }
     }
 
@@ -127,8 +132,7 @@ private:
         Step step{parent, {}};
         for (;;) {
             Event event;
-            next(event);
-            if (event->type == YAML_SEQUENCE_END_EVENT) break;
+            if (!next(event) || event->type == YAML_SEQUENCE_END_EVENT) break;
             step.text = "[" + std::to_string(value.size()) + "]";
             value.push(node(event, &step, depth + 1));
         }
@@ -141,12 +145,11 @@ private:
         std::set<std::string> written;  // Keys that stand here themselves, not merged ones.
         for (;;) {
             Event key;
-            next(key);
-            if (key->type == YAML_MAPPING_END_EVENT) break;
+            if (!next(key) || key->type == YAML_MAPPING_END_EVENT) break;
             const std::optional<std::string> name = key_of(key);
             Step step{parent, name ? (parent ? "." : "") + *name : "<<"};
             Event content;
-            next(content);
+            if (!next(content)) break;
             const std::size_t line = content->start_mark.line;
             Value member = node(content, &step, depth + 1);
             if (!name) {
@@ -161,10 +164,10 @@ private:
 
     /// A merged member replaces what stands before it, as go-yaml does; of several merged maps the
     /// earlier ones win.
-    static void merge(Value& into, Value from, std::size_t line) {
+    void merge(Value& into, Value from, std::size_t line) {
         const auto take = [&](Value& source) {
             if (!source.is_object())
-                fail(line, "map merge requires map or sequence of maps as the value");
+                return fail(line, "map merge requires map or sequence of maps as the value");
             for (Value::Member& member : source.mutable_members())
                 into.set(member.key, std::move(member.value));
         };
@@ -178,12 +181,11 @@ private:
     std::optional<std::string> key_of(const Event& event) {
         const std::size_t line = event->start_mark.line;
         if (event->type == YAML_SCALAR_EVENT && is_merge(event)) return std::nullopt;
-        Value key;
-        if (event->type == YAML_SCALAR_EVENT || event->type == YAML_ALIAS_EVENT) {
-            key = node(event, nullptr, 0);
-        } else {
+        if (event->type != YAML_SCALAR_EVENT && event->type != YAML_ALIAS_EVENT) {
             fail(line, "invalid map key: it must be a scalar");
+            return "";
         }
+        const Value key = node(event, nullptr, 0);
         switch (key.type()) {
             case Value::Type::string:
                 return key.as_string();
@@ -199,6 +201,7 @@ private:
             }
             default:
                 fail(line, "unsupported map key: null; put it in quotes");
+                return "";
         }
     }
 
@@ -222,12 +225,15 @@ private:
         return tagged(tag, text, event->start_mark.line);
     }
 
-    static Value tagged(std::string_view tag, std::string_view text, std::size_t line) {
+    Value tagged(std::string_view tag, std::string_view text, std::size_t line) {
         if (tag == "binary") {
             std::optional<std::string> bytes = from_base64(text);
-            if (!bytes) fail(line, "!!binary value contains invalid base64 data");
-            if (!is_utf8(*bytes)) fail(line, "!!binary value is not UTF-8");
-            return *std::move(bytes);
+            if (!bytes) {
+                fail(line, "!!binary value contains invalid base64 data");
+            } else if (!is_utf8(*bytes)) {
+                fail(line, "!!binary value is not UTF-8");
+            }
+            return std::move(bytes).value_or("");
         }
         const bool known = tag == "bool" || tag == "int" || tag == "float" || tag == "null";
         if (!known) return text;
@@ -241,44 +247,48 @@ private:
         return value;
     }
 
-    static Value resolved(std::string_view text, std::size_t line) {
+    Value resolved(std::string_view text, std::size_t line) {
         const YamlScalar scalar = resolve_plain_scalar(text);
         if (std::holds_alternative<std::monostate>(scalar)) return {};
         if (const bool* boolean = std::get_if<bool>(&scalar)) return *boolean;
         if (const std::int64_t* integer = std::get_if<std::int64_t>(&scalar)) return *integer;
         const double* real = std::get_if<double>(&scalar);
         if (!real) return text;
-        if (*real - *real != 0) fail(line, "unsupported value: " + std::string(text));
-        return *real;
+        if (std::isfinite(*real)) return *real;
+        fail(line, "unsupported value: " + std::string(text));
+        return {};
     }
 
     Value alias(std::string_view name, std::size_t line) {
-        if (open_.contains(std::string(name)))
-            fail(line, "anchor '" + std::string(name) + "' value contains itself");
         const auto found = anchors_.find(name);
-        if (found == anchors_.end())
+        if (open_.contains(name)) {
+            fail(line, "anchor '" + std::string(name) + "' value contains itself");
+        } else if (found == anchors_.end()) {
             fail(line, "unknown anchor '" + std::string(name) + "' referenced");
-        count_copy(found->second, line);
-        return found->second;
+        } else if (may_copy(found->second, line)) {
+            return found->second;
+        }
+        return {};
     }
 
     Value anchored(std::string_view anchor, Value value) {
         if (anchor.empty()) return value;
         open_.erase(std::string(anchor));
-        count_copy(value, parser_.mark.line);
-        anchors_.insert_or_assign(std::string(anchor), value);
+        if (may_copy(value, parser_.mark.line))
+            anchors_.insert_or_assign(std::string(anchor), value);
         return value;
     }
 
-    void count_copy(const Value& value, std::size_t line) {
+    bool may_copy(const Value& value, std::size_t line) {
         copies_ += count_values(value);
         if (copies_ > copies_max) fail(line, "document contains excessive aliasing");
+        return copies_ <= copies_max;
     }
 
     yaml_parser_t parser_{};
     std::vector<std::string> duplicates_;
     std::map<std::string, Value, std::less<>> anchors_;
-    std::set<std::string> open_;
+    std::set<std::string, std::less<>> open_;
     std::size_t copies_ = 0;
 };
 
@@ -294,11 +304,10 @@ std::variant<std::vector<Parsed>, ParseError> parse_yaml(std::string_view text) 
             return documents;
         }
     }
-    try {
-        return Reader(text).documents();
-    } catch (const Fault& fault) {
-        return ParseError{fault.text};
-    }
+    Reader reader(text);
+    std::vector<Parsed> documents = reader.documents();
+    if (reader.fault) return ParseError{*std::move(reader.fault)};
+    return documents;
 }
 
 }  // namespace muster::api
