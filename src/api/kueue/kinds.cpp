@@ -30,7 +30,6 @@ Kind make(const char* kind, const char* plural, std::vector<std::string> short_n
         version.name = name;
         version.schema = LazySchema(std::string("kueue.") + name + "." + kind);
         version.columns = columns;
-        version.deprecated = version.name == "v1beta1";
         made.versions.push_back(std::move(version));
     }
     made.storage = "v1beta2";

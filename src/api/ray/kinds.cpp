@@ -42,7 +42,6 @@ Kind make(const char* kind, const char* plural, const char* singular,
         version.name = name;
         version.schema = LazySchema(std::string("ray.v1.") + kind);
         version.columns = columns;
-        version.deprecated = version.name == "v1alpha1";
         made.versions.push_back(std::move(version));
     }
     made.storage = "v1";
