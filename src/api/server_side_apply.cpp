@@ -96,7 +96,8 @@ public:
     void merge() {
         me_.set = field_set_of(schema_, applied_);
         result_ = merge_typed(schema_, live_, applied_);
-        if (before_) drop_what_is_no_longer_applied();
+        if (before_ && !field_difference(before_->set, me_.set).empty())
+            drop_what_is_no_longer_applied();
         changes_ = compare_typed(schema_, live_, result_);
         const FieldSet claimed = field_union(changes_.modified, changes_.added);
         for (const FieldOwner& owner : owners_) {
