@@ -1,7 +1,6 @@
 // apiserver/patch_verb.cpp - PATCH by content type.
 #include "apiserver/patch_verb.h"
 
-#include <map>
 #include <utility>
 #include <variant>
 
@@ -34,30 +33,15 @@ Value unwrap(api::Patched result) {
     return std::move(std::get<Value>(result));
 }
 
-/// As the reference words it: one conflict in a line, several by manager in a list.
 [[noreturn]] void refuse_apply(const std::vector<api::ApplyConflict>& conflicts) {
     Value causes = Value::array();
-    std::map<std::string, std::vector<std::string>> by_manager;
     for (const api::ApplyConflict& conflict : conflicts) {
-        std::string who = "\"" + conflict.manager + "\"";
-        if (!conflict.api_version.empty()) who += " using " + conflict.api_version;
-        by_manager[who].push_back(conflict.field);
         causes.push(Value::object({{"reason", "FieldManagerConflict"},
-                                   {"message", "conflict with " + who},
+                                   {"message", api::conflict_cause(conflict)},
                                    {"field", conflict.field}}));
     }
-    std::string text = "Apply failed with " + std::to_string(conflicts.size()) +
-                       (conflicts.size() == 1 ? " conflict: " : " conflicts: ");
-    bool first = true;
-    for (const auto& [who, fields] : by_manager) {
-        if (!std::exchange(first, false)) text += "\n";
-        text += fields.size() == 1 ? "conflict with " : "conflicts with ";
-        text += who + ":";
-        for (const std::string& field : fields) {
-            text += fields.size() == 1 ? " " + field : "\n- " + field;
-        }
-    }
-    throw StatusError(Reason::conflict, text, Value::object({{"causes", causes}}));
+    throw StatusError(Reason::conflict, api::conflict_message(conflicts),
+                      Value::object({{"causes", causes}}));
 }
 
 Value applied(Context& context, Exchange& exchange, const PatchBody& patch, const Value& before) {
