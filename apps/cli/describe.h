@@ -1,0 +1,39 @@
+// apps/cli/describe.h - objects described for people, as kubectl describe does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/value.h"
+#include "base/time.h"
+
+namespace muster::cli {
+
+/// Any kind: its fields as they are, with their names spelled out, events at the end.
+std::string describe_generic(const api::Value& object, const std::vector<api::Value>& events,
+                             Time now);
+
+/// A node with the pods that hold something of it. `lease` may be null.
+std::string describe_node(const api::Value& node, const api::Value& lease,
+                          const std::vector<api::Value>& pods,
+                          const std::vector<api::Value>& events, Time now);
+
+std::string describe_pod(const api::Value& pod, const std::vector<api::Value>& events, Time now);
+
+// The parts they share:
+
+/// "lastTransitionTime" as "Last Transition Time".
+std::string spelled_out(const std::string& field);
+/// Title, then one line an entry, or <none>.
+std::string label_lines(const std::string& title, const api::Value& labels);
+std::string annotation_lines(const api::Value& annotations);
+/// The Events: part; tabs not yet aligned. A form feed ends the columns before it.
+std::string event_lines(const std::vector<api::Value>& events, Time now);
+/// "5m" since an RFC 3339 time; "<unknown>" when there is none.
+std::string age_of(const api::Value& time, Time now);
+/// "Sat, 21 Nov 2026 12:00:00 +0000" as kubectl prints times.
+std::string long_time(const api::Value& time);
+/// Aligns, block by block: form feeds stand between blocks.
+std::string align_blocks(const std::string& text);
+
+}  // namespace muster::cli

@@ -1,0 +1,18 @@
+// apps/cli/pod_target.h - the pod that "POD" or "job/NAME" means.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/cli/command.h"
+
+namespace muster::cli {
+
+/// The name of the pod; for an owner the first of its pods, running ones before others. Throws
+/// Error when it has none.
+std::string pod_of(Command& command, const std::string& target);
+
+/// The names of the pods with these labels, sorted.
+std::vector<std::string> pods_selected(Command& command, const std::string& selector);
+
+}  // namespace muster::cli

@@ -1,0 +1,18 @@
+// apps/main.cpp - the program `muster`: what the first words mean, and the one place where an error
+// becomes an exit code.
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "apps/cli/command_line.h"
+
+int main(int argc, char** argv) {
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    try {
+        return muster::cli::run(arguments);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,18 @@
+// apps/up/controllers.h - every controller of Muster, given to one runner and one API server.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "apiserver/server.h"
+#include "base/loop.h"
+#include "control/runner.h"
+
+namespace muster::up {
+
+/// Adds controllers, planners, admission and the answers of `why`. Before either starts. The loops
+/// are those of the runner and of the server.
+void add_controllers(control::Runner& runner, Loop& control_loop, apiserver::Server& server,
+                     Loop& server_loop, const std::string& certificate_authority_pem);
+
+}  // namespace muster::up

@@ -1,0 +1,54 @@
+// apps/up/data_directory.h - the folder that holds all state of one `muster up`: its lock, its keys
+// and where the parts keep theirs.
+#pragma once
+
+#include <string>
+
+#include "base/time.h"
+#include "net/pki.h"
+
+namespace muster::up {
+
+/// Where state is kept when nobody says: $XDG_STATE_HOME/muster, else ~/.local/state/muster.
+std::string usual_data_directory();
+
+/// Writes a file that only its owner can read, whole or not at all. Throws Error.
+void write_secret_file(const std::string& path, const std::string& text);
+
+/// The content of a file. Throws Error that names the file.
+std::string read_file(const std::string& path);
+bool file_exists(const std::string& path);
+
+/// A folder of state, made when it is not there, locked as long as this lives. Only one process can
+/// have it.
+class DataDirectory {
+public:
+    /// Throws Error in one sentence when the folder is another program's, in use, or cannot be
+    /// written.
+    explicit DataDirectory(const std::string& path);
+    ~DataDirectory();
+    DataDirectory(const DataDirectory&) = delete;
+    DataDirectory& operator=(const DataDirectory&) = delete;
+
+    const std::string& path() const { return path_; }  // Absolute.
+    std::string store_path() const { return path_ + "/store"; }
+    std::string kubeconfig_path() const { return path_ + "/kubeconfig"; }
+
+private:
+    std::string path_;
+    int lock_fd_ = -1;
+};
+
+/// The keys of one Muster.
+struct Keys {
+    net::KeyPair authority;
+    net::KeyPair server;
+    net::KeyPair admin;             // kubernetes-admin in system:masters.
+    std::string token_signing_key;  // Private, PEM.
+};
+
+/// Reads the keys below pki/, making what is missing, is about to expire, or no longer names
+/// everything in `server`.
+Keys load_keys(const DataDirectory& data, const net::Subject& server, Time now);
+
+}  // namespace muster::up

@@ -1,0 +1,55 @@
+// apps/up/machine.cpp - asks the operating system about this machine.
+#include "apps/up/machine.h"
+
+#include <climits>
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+namespace muster::up {
+
+std::string machine_name() {
+    char name[HOST_NAME_MAX + 1] = "";
+    gethostname(name, HOST_NAME_MAX);
+    std::string text = to_lower(name);
+    for (char& c : text) {
+        const bool fit = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
+        if (!fit) c = '-';
+    }
+    const std::size_t first = text.find_first_not_of("-.");
+    const std::size_t last = text.find_last_not_of("-.");
+    return first == std::string::npos ? "localhost" : text.substr(first, last - first + 1);
+}
+
+std::vector<std::string> machine_addresses() {
+    std::vector<std::string> addresses;
+    ifaddrs* list = nullptr;
+    if (getifaddrs(&list) != 0) return addresses;
+    for (const ifaddrs* one = list; one; one = one->ifa_next) {
+        if (!one->ifa_addr) continue;
+        char text[INET6_ADDRSTRLEN] = "";
+        const void* bytes = nullptr;
+        if (one->ifa_addr->sa_family == AF_INET)
+            bytes = &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr;
+        if (one->ifa_addr->sa_family == AF_INET6)
+            bytes = &reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr;
+        if (bytes && inet_ntop(one->ifa_addr->sa_family, bytes, text, sizeof text))
+            addresses.emplace_back(text);
+    }
+    freeifaddrs(list);
+    return addresses;
+}
+
+std::string machine_declaration() {
+    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    const long long kibibytes =
+        static_cast<long long>(sysconf(_SC_PHYS_PAGES)) * (sysconf(_SC_PAGE_SIZE) / 1024);
+    return machine_name() + ":cpu=" + std::to_string(cpus) +
+           ",memory=" + std::to_string(kibibytes) + "Ki,pods=110";
+}
+
+}  // namespace muster::up

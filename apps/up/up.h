@@ -1,0 +1,22 @@
+// apps/up/up.h - `muster up`: everything on this machine, in one process.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace muster::up {
+
+/// What the command line says.
+struct UpOptions {
+    std::string data;                       // Empty: the usual folder.
+    std::string listen = "127.0.0.1:6443";  // ADDRESS:PORT; port 0: any free one.
+    std::string kubeconfig;                 // Empty: "kubeconfig" in the data folder.
+    std::vector<std::string> nodes;         // "NAME:cpu=8,memory=8Gi"; none: this machine.
+    std::string config;                     // A file of Kueue's Configuration; may be empty.
+};
+
+/// Runs until SIGTERM or SIGINT; prints `ready` when it serves. Gives the exit code. Throws Error
+/// in words for the user when it cannot start. Requires: no other threads yet.
+int run_up(const UpOptions& options);
+
+}  // namespace muster::up
