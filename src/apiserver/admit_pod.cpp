@@ -17,6 +17,7 @@ using api::Value;
 constexpr const char* account_path = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr int token_seconds = 3607;  // The odd number tells kubelets that it may be extended.
 constexpr int volume_mode = 0644;
+constexpr int lost_node_seconds = 300;
 
 StatusError pod_forbidden(const Value& pod, const std::string& why) {
     return forbidden({"", "pods"}, pod["metadata"]["name"].text_or(""), why);
@@ -167,6 +168,25 @@ void default_limits(Context& context, const std::string& ns, Value& pod) {
     }
 }
 
+/// Pods that say nothing of lost nodes stay there for five minutes, as in the reference.
+void tolerate_lost_nodes(Value& spec) {
+    for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
+        bool spoken_of = false;
+        for (const Value& toleration : spec["tolerations"].items()) {
+            const std::string_view named = toleration["key"].text_or("");
+            const std::string_view effect = toleration["effect"].text_or("");
+            spoken_of = spoken_of || ((named.empty() || named == key) &&
+                                      (effect.empty() || effect == "NoExecute"));
+        }
+        if (spoken_of) continue;
+        spec.at("tolerations")
+            .push(Value::object({{"key", key},
+                                 {"operator", "Exists"},
+                                 {"effect", "NoExecute"},
+                                 {"tolerationSeconds", lost_node_seconds}}));
+    }
+}
+
 }  // namespace
 
 std::string quality_class(const Value& spec) {
@@ -196,6 +216,8 @@ void admit_pod(Context& context, Value& pod, const Value& old) {
     default_limits(context, ns, pod);
     resolve_priority(context, pod);
     set_account(context, ns, pod);
+    if (pod["spec"]["tolerations"].is_null() || pod["spec"]["tolerations"].is_array())
+        tolerate_lost_nodes(pod.at("spec"));
     pod.at("status").set("qosClass", quality_class(pod["spec"]));
 }
 

@@ -165,6 +165,9 @@ TEST_CASE("a pod gets priority, service account and its token volume") {
           "/var/run/secrets/kubernetes.io/serviceaccount");
     CHECK(pod["status"]["phase"].text() == "Pending");
     CHECK(pod["status"]["qosClass"].text() == "BestEffort");
+    REQUIRE(pod["spec"]["tolerations"].size() == 2);
+    CHECK(pod["spec"]["tolerations"][1]["key"].text() == "node.kubernetes.io/unreachable");
+    CHECK(pod["spec"]["tolerations"][1]["tolerationSeconds"].integer_or(0) == 300);
     CHECK(server.post(pods, pod_named("b", R"("priorityClassName":"x",)"))->message() ==
           "pods \"b\" is forbidden: no PriorityClass with name x was found");
 }

@@ -38,6 +38,7 @@ Write patch_metadata(const kube::Object& object, std::string_view field, api::Va
     Write write;
     write.verb = Write::Verb::merge_patch;
     write.key = object.key;
+    write.uid = object.uid;  // Not demanded of a patch; `failed` knows by it what to look at again.
     write.version = object.version;
     write.body.at("metadata").set(field, std::move(value));
     return write;
@@ -145,12 +146,8 @@ void GarbageCollector::mark_gone(const std::string& uid) {
 }
 
 void GarbageCollector::failed(const Write& write) {
-    // By key: the object may be another one by now, and then it is looked at again for nothing.
-    for (const auto& [uid, item] : items_) {
-        if (item.key != write.key) continue;
-        deleting_.erase(uid);
-        dirty_.insert(uid);
-    }
+    deleting_.erase(write.uid);
+    dirty_.insert(write.uid);
 }
 
 void GarbageCollector::looked(const api::Key& key, const kube::Object* found) {
