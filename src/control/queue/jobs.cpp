@@ -157,7 +157,8 @@ void follow_job(Pass& pass) {
     spec.set("queueName", Value(queue_name_of(pass.job.value)));
     const auto priority = priority_of(pass.seen, pass.job.value, pass.pod_sets);
     if (const auto* found = std::get_if<Priority>(&priority);
-        found != nullptr && !(found->reference == spec["priorityClassRef"])) {
+        found != nullptr && !(found->reference == spec["priorityClassRef"] &&
+                              found->value == spec["priority"].integer_or(0))) {
         spec.set("priority", found->value);
         if (found->reference.is_null()) {
             spec.erase("priorityClassRef");
@@ -339,6 +340,18 @@ std::vector<api::Key> jobs_above(const JobKind& kind, const kube::Cache& seen,
     return keys;
 }
 
+/// A class that comes, goes or changes its value concerns the jobs that name it.
+std::vector<api::Key> jobs_of_class(const JobKind& kind, const kube::Cache& seen,
+                                    const kube::Object* before, const kube::Object* after) {
+    const std::string& name = (after != nullptr ? after : before)->key.name;
+    std::vector<api::Key> keys;
+    for (const kube::ObjectPtr& job : seen.list(kind.resource)) {
+        const std::string_view label = job->label(priority_class_label);
+        if (label == name || (label.empty() && name == "default")) keys.push_back(job->key);
+    }
+    return keys;
+}
+
 Controller job_controller(const JobKind& kind) {
     Controller controller;
     controller.name = kind.resource.group + "/" + std::string(kind.kind);
@@ -352,6 +365,15 @@ Controller job_controller(const JobKind& kind) {
         {pods, "v1",
          [table](const kube::Cache& seen, const kube::Object* before, const kube::Object* after) {
              return jobs_above(*table, seen, before, after);
+         }});
+    controller.watches.push_back(
+        {workload_priority_classes, std::string(kueue_version),
+         [table](const kube::Cache& seen, const kube::Object* before, const kube::Object* after) {
+             return jobs_of_class(*table, seen, before, after);
+         }});
+    controller.watches.push_back(
+        {priority_classes, "v1", [](const kube::Cache&, const kube::Object*, const kube::Object*) {
+             return std::vector<api::Key>();  // A job that misses one looks again by itself.
          }});
     for (const api::GroupResource& child : {jobs, ray_clusters}) {
         if (child != kind.resource)

@@ -54,6 +54,17 @@ bool names_flavor(const kube::Object& queue, const std::string& flavor) {
     return false;
 }
 
+bool is_queue_thing(const api::GroupResource& resource) {
+    return resource == cluster_queues || resource == local_queues || resource == flavors;
+}
+
+/// Most changes of a queue are our own writes of its counts; they concern no other queue.
+bool differs_in_status_only(const kube::Object& before, const kube::Object& after) {
+    return before.uid == after.uid && before.value["spec"] == after.value["spec"] &&
+           before.is_terminating() == after.is_terminating() &&
+           before.value["metadata"]["finalizers"] == after.value["metadata"]["finalizers"];
+}
+
 /// MCAD's words for why an AppWrapper is not dispatched.
 std::pair<std::string, std::string> backoff_words(const decide::WaitReason& reason) {
     const bool of_nodes = reason.rule == Rule::nodes || reason.rule == Rule::exceeds_nodes;
@@ -82,6 +93,11 @@ std::vector<std::pair<api::GroupResource, std::string>> QueuePlanner::watches() 
 
 void QueuePlanner::observe(const kube::Object* before, const kube::Object* after) {
     const kube::Object& object = after != nullptr ? *after : *before;
+    if (before != nullptr && after != nullptr && is_queue_thing(object.key.resource) &&
+        differs_in_status_only(*before, *after)) {
+        queues_to_write_.insert(object.key);
+        return;
+    }
     unfolded_.insert(object.key);
 }
 
@@ -136,7 +152,7 @@ void QueuePlanner::take(const decide::Decision& decision) {
     for (const decide::Evict& evict : decision.evicts) {
         mark(evict.workload);
         const auto found = key_of_.find(evict.workload);
-        if (found != key_of_.end()) evictions_[found->second] = eviction_of(evict, {});
+        if (found != key_of_.end()) evictions_[found->second] = eviction_of(evict);
     }
 }
 
@@ -164,9 +180,8 @@ void QueuePlanner::write_workload(const kube::Cache& seen, const api::Key& key, 
     } else if (const auto held = decide::assignment_of(state_, entry.id)) {
         told = tell_admitted(*object, *held, now);
     } else if (deactivated && !is_evicted(object->value)) {
-        told = tell_evicted(
-            *object, eviction_of({entry.id, decide::Evict::Reason::deactivated, ""}, object->value),
-            now);
+        told = tell_evicted(*object,
+                            eviction_of({entry.id, decide::Evict::Reason::deactivated, ""}), now);
     } else if (const auto reason = decide::wait_reason(state_, entry.id)) {
         told = tell_waiting(*object, *reason, now);
     }

@@ -270,6 +270,70 @@ TEST_CASE("a removed job's workload stays until its processes are gone") {
     CHECK(is_admitted(world.workload_of("second")->value));
 }
 
+TEST_CASE("a waiting job follows its priority class") {
+    Queues world;
+    world.put(workload_priority_classes, "{metadata: {name: high}, value: 1000}");
+    world.job("first", "cpu: 9");
+    world.rest();
+    world.job("second", "cpu: 9");
+    world.job("third", "cpu: 9", 1, ", kueue.x-k8s.io/priority-class: high");
+    world.rest();
+    CHECK(world.workload_of("third")->value["spec"]["priority"].integer_or(0) == 1000);
+    CHECK(world.workload_of("third")->value["spec"]["priorityClassRef"]["name"].text() == "high");
+    world.put(workload_priority_classes, "{metadata: {name: high}, value: 2000}");
+    world.rest();
+    CHECK(world.workload_of("third")->value["spec"]["priority"].integer_or(0) == 2000);
+    world.remove(world.job_now("first")->key);
+    world.rest();
+    CHECK(is_admitted(world.workload_of("third")->value));
+    CHECK_FALSE(is_admitted(world.workload_of("second")->value));
+}
+
+TEST_CASE("a waiting job that is changed takes its workload along") {
+    Queues world;
+    world.job("first", "cpu: 10");
+    world.rest();
+    CHECK(world.condition("first", "QuotaReserved")["reason"].text() == "ExceedsMaxQuota");
+    world.patch(world.job_now("first"),
+                "{spec: {template: {spec: {containers: [{name: main, "
+                "resources: {requests: {cpu: 2}}}]}}}}");
+    world.rest();
+    CHECK(is_admitted(world.workload_of("first")->value));
+    CHECK(world.has_event("UpdatedWorkload"));
+}
+
+TEST_CASE("a job that ran longer than it may is deactivated") {
+    Queues world;
+    world.job("first", "cpu: 1", 1, ", kueue.x-k8s.io/max-exec-time-seconds: '60'");
+    world.rest();
+    REQUIRE(is_admitted(world.workload_of("first")->value));
+    world.now = world.now + seconds(70);
+    world.rest();
+    CHECK_FALSE(world.workload_of("first")->value["spec"]["active"].boolean_or(true));
+    CHECK(world.condition("first", "Evicted")["reason"].text() ==
+          "DeactivatedDueToMaximumExecutionTimeExceeded");
+    CHECK(world.job_now("first")->value["spec"]["suspend"].boolean_or(false));
+}
+
+TEST_CASE("flavors put their labels and tolerations into started jobs, and take them out again") {
+    Queues world;
+    world.put(flavors, R"({apiVersion: kueue.x-k8s.io/v1beta2, metadata: {name: spot}, spec: {
+        nodeLabels: {instance-type: spot}, tolerations: [{key: spot, operator: Exists}]}})");
+    world.put(cluster_queues,
+              R"({apiVersion: kueue.x-k8s.io/v1beta2, metadata: {name: cluster-queue},
+        spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu], flavors: [
+          {name: spot, resources: [{name: cpu, nominalQuota: 9}]}]}]}})");
+    world.job("first", "cpu: 1");
+    world.rest();
+    const auto spec = [&] { return world.job_now("first")->value["spec"]["template"]["spec"]; };
+    CHECK(spec()["nodeSelector"]["instance-type"].text() == "spot");
+    CHECK(spec()["tolerations"].size() == 1);
+    world.patch(world.workload_of("first"), "{spec: {active: false}}");
+    world.rest();
+    CHECK(spec()["nodeSelector"].empty());
+    CHECK(spec()["tolerations"].empty());
+}
+
 TEST_CASE("queues without what they need say so, and heal") {
     Queues world;
     world.put(local_queues, R"({apiVersion: kueue.x-k8s.io/v1beta2,

@@ -121,9 +121,14 @@ Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason
     return told;
 }
 
-Told tell_evicted(const kube::Object& workload, const Eviction& eviction, Time now) {
+Told tell_evicted(const kube::Object& workload, Eviction eviction, Time now) {
     Told told{workload.value["status"], {}};
     if (is_evicted(workload.value)) return told;
+    const Value& target = condition_of(told.status, "DeactivationTarget");
+    if (eviction.reason == "Deactivated" && target["status"].text_or("") == "True") {
+        eviction.reason += "DueTo" + target["reason"].text();
+        eviction.message += ": " + target["message"].text();
+    }
     if (told.status.is_null()) told.status = Value::object();
     set_condition(told.status.at("conditions"),
                   {"Evicted", "True", eviction.reason, eviction.message}, now);
@@ -137,15 +142,8 @@ Told tell_evicted(const kube::Object& workload, const Eviction& eviction, Time n
     return told;
 }
 
-Eviction eviction_of(const decide::Evict& evict, const Value& workload) {
-    Eviction made{decide::eviction_reason(evict), decide::eviction_message(evict)};
-    const Value& target = condition_of(workload["status"], "DeactivationTarget");
-    if (evict.reason == decide::Evict::Reason::deactivated &&
-        target["status"].text_or("") == "True") {
-        made.reason += "DueTo" + target["reason"].text();
-        made.message += ": " + target["message"].text();
-    }
-    return made;
+Eviction eviction_of(const decide::Evict& evict) {
+    return {decide::eviction_reason(evict), decide::eviction_message(evict)};
 }
 
 }  // namespace muster::control::queue

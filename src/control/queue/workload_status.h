@@ -30,9 +30,9 @@ struct Eviction {
     std::string reason;
     std::string message;
 };
-Told tell_evicted(const kube::Object& workload, const Eviction& eviction, Time now);
+Eviction eviction_of(const decide::Evict& evict);
 
 /// "DeactivatedDueTo..." when the workload says what deactivated it.
-Eviction eviction_of(const decide::Evict& evict, const api::Value& workload);
+Told tell_evicted(const kube::Object& workload, Eviction eviction, Time now);
 
 }  // namespace muster::control::queue
