@@ -52,7 +52,7 @@ struct Schema {
         int via = 0;             // Protobuf number of the inlined struct that holds it; 0: none.
         bool keep_zero = false;  // "", 0, false and {} read from protobuf mean that it was set.
         std::optional<Value> default_value;
-        std::string description;
+        std::string_view description;  // In the tables, which live as long as the program.
     };
 
     Type type = Type::any;

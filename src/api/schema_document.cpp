@@ -124,6 +124,7 @@ Value structural(const Schema& schema, Place place);
 
 Value structural_object(const Schema& schema, Place place) {
     const bool metadata = schema.name.ends_with(".ObjectMeta");
+    const bool built_in = schema.name.starts_with("io.k8s.");
     Value properties = Value::object();
     for (const Schema::Field& field : schema.fields) {
         if (metadata && !is_kept_metadata(field.name)) continue;
@@ -131,6 +132,7 @@ Value structural_object(const Schema& schema, Place place) {
                              ? Value::object({{"type", "object"}})
                              : structural(*field.schema, Place::inside);
         add_field_extras(field, property);
+        if (built_in) property.erase("description");  // Size: the cluster explains its own kinds.
         properties.set(field.name, std::move(property));
     }
     Value made = Value::object({{"type", "object"}, {"properties", std::move(properties)}});

@@ -222,8 +222,8 @@ void default_service(Value& service) {
     if (spec == nullptr) return;
     fill_empty_text(*spec, "type", "ClusterIP");
     fill_empty_text(*spec, "sessionAffinity", "None");
-    if ((*spec)["sessionAffinity"].text_or("") == "ClientIP" &&
-        (*spec)["sessionAffinityConfig"].is_null()) {
+    const bool sticky = (*spec)["sessionAffinity"].text_or("") == "ClientIP";
+    if (sticky && (*spec)["sessionAffinityConfig"].is_null()) {
         Value client = Value::object({{"timeoutSeconds", 10800}});
         spec->set("sessionAffinityConfig", Value::object({{"clientIP", std::move(client)}}));
     }

@@ -317,7 +317,33 @@ func field_line(pkg string, imports map[string]string, field *ast.Field, tag ref
 	if allowed := enum_of(pkg, imports, field.Type); len(allowed) > 0 {
 		line += " enum=" + strings.Join(allowed, "|")
 	}
+	if text := first_sentence(comments); text != "" {
+		line += " -- " + text
+	}
 	return line + "\n"
+}
+
+// first_sentence is what `kubectl explain` shows; the rest is in Kubernetes' own documentation.
+func first_sentence(comments string) string {
+	const longest = 160
+	words := []string{}
+	for _, line := range strings.Split(comments, "\n") {
+		if strings.HasPrefix(line, "+") || line == "" || line == "---" {
+			if len(words) > 0 {
+				break
+			}
+			continue
+		}
+		words = append(words, strings.Fields(line)...)
+	}
+	text := strings.Join(words, " ")
+	if end := strings.Index(text, ". "); end >= 0 {
+		text = text[:end+1]
+	}
+	if len(text) > longest {
+		text = text[:strings.LastIndex(text[:longest], " ")] + " ..."
+	}
+	return text
 }
 
 func marker(comments, name string) string {
