@@ -1,6 +1,8 @@
 // apiserver/admit.cpp - the chain of admission: built-in steps by kind, then the hooks.
 #include "apiserver/admit.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -8,7 +10,6 @@
 #include "apiserver/read.h"
 #include "apiserver/status_error.h"
 #include "apiserver/stored.h"
-#include "base/text.h"
 
 namespace muster::apiserver {
 namespace {
@@ -18,16 +19,6 @@ using Operation = api::AdmissionRequest::Operation;
 
 bool is_core(const api::Kind& kind, std::string_view plural) {
     return kind.group.empty() && kind.plural == plural;
-}
-
-/// stringData is a way to write data as text; it is never kept.
-void fold_string_data(Value& secret) {
-    const Value texts = secret["stringData"];
-    if (texts.is_null()) return;
-    for (const auto& entry : texts.members()) {
-        secret.at("data").set(entry.key, to_base64(entry.value.text_or("")));
-    }
-    secret.erase("stringData");
 }
 
 /// A PriorityClass that shall be the default must be the only one.
@@ -47,15 +38,16 @@ void check_global_default(Context& context, const Value& priority_class) {
 
 void check_removal(const api::Kind& kind, const Value& old) {
     const std::string name = old["metadata"]["name"].text();
-    if (is_core(kind, "namespaces") &&
-        (name == "default" || name == "kube-system" || name == "kube-public")) {
+    const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    if (is_core(kind, "namespaces") && is_one_of({"default", "kube-system", "kube-public"})) {
         throw forbidden(kind.resource(), name, "this namespace may not be deleted");
     }
-    if (kind.plural == "priorityclasses" && kind.group == "scheduling.k8s.io" &&
-        (name == "system-cluster-critical" || name == "system-node-critical")) {
-        throw forbidden(kind.resource(), name,
-                        "this is a system priority class and may not be "
-                        "deleted");
+    const bool priority_class =
+        kind.plural == "priorityclasses" && kind.group == "scheduling.k8s.io";
+    if (priority_class && is_one_of({"system-cluster-critical", "system-node-critical"})) {
+        throw forbidden(kind.resource(), name, "a system priority class may not be deleted");
     }
 }
 
@@ -69,7 +61,6 @@ void admit_built_in(Context& context, const Exchange& exchange, const api::Kind&
     if (!subresource.empty()) return;
     if (is_core(kind, "pods")) admit_pod(context, object, old);
     if (is_core(kind, "services")) admit_service(context, kind, object, old);
-    if (is_core(kind, "secrets")) fold_string_data(object);
     if (kind.group == "rbac.authorization.k8s.io") {
         admit_rbac(context, exchange, kind, object, old);
     }
@@ -143,7 +134,7 @@ void admit(Context& context, Exchange& exchange, const api::Kind& kind, Operatio
     admit_built_in(context, exchange, kind, operation, subresource, object, old);
     if (context.hooks.empty()) return;
     api::AdmissionRequest request = request_of(context, exchange, kind, operation, subresource);
-    request.object = object;
+    request.object = std::move(object);
     request.old = old;
     for (const api::AdmissionHook& hook : context.hooks) {
         api::Admission answer = hook(request);
@@ -151,7 +142,7 @@ void admit(Context& context, Exchange& exchange, const api::Kind& kind, Operatio
             exchange.warnings.push_back(std::move(warning));
         }
         if (answer.denied) {
-            const Value& named = object.is_null() ? old : object;
+            const Value& named = request.object.is_null() ? old : request.object;
             const std::string name = named["metadata"]["name"].text();
             const auto& denied = *answer.denied;
             if (denied.reason == Reason::invalid) throw invalid(kind, name, denied.causes);

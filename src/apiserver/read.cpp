@@ -62,11 +62,16 @@ Continue decode_continue(std::string_view token) {
 /// What a list found.
 struct Page {
     std::vector<store::Entry> entries;
-    std::vector<Value> trees;  // As many as entries, or none when nobody needed them.
     store::Revision revision = 0;
     std::string next;
     std::optional<std::int64_t> remaining;
 };
+
+bool selected(const Selection& selection, const store::Entry& entry) {
+    if (!selection.needs_object()) return selection.matches(entry.key, {});
+    return selection.may_match(*entry.value) &&
+           selection.matches(entry.key, read_stored(*entry.value));
+}
 
 Page read_page(Context& context, const Selection& selection, const Continue& from,
                std::size_t limit) {
@@ -85,10 +90,8 @@ Page read_page(Context& context, const Selection& selection, const Continue& fro
         }
         for (store::Entry& entry : part->entries) {
             after = entry.key;
-            const Value tree = selection.needs_object() ? read_stored(*entry.value) : Value();
-            if (!selection.matches(entry.key, tree)) continue;
+            if (!selected(selection, entry)) continue;
             page.entries.push_back(std::move(entry));
-            if (selection.needs_object()) page.trees.push_back(tree);
             if (page.entries.size() == wanted) break;
         }
         const bool exhausted = part->entries.size() < step;
@@ -126,14 +129,17 @@ std::string list_text(const Exchange& exchange, Page& page) {
                  : "{\"kind\":\"" + exchange.kind->kind + "List\",\"apiVersion\":\"" +
                        api::to_api_version({exchange.kind->group, exchange.version->name}) + "\"";
     text += ",\"metadata\":" + list_meta(page) + ",\"items\":[";
+    std::size_t size = text.size() + 8;
+    for (const store::Entry& entry : page.entries)
+        size += entry.value->size() + 1;
+    if (as_stored) text.reserve(size);
     for (std::size_t i = 0; i < page.entries.size(); ++i) {
         if (i > 0) text += ',';
         if (as_stored) {
             text += *page.entries[i].value;
             continue;
         }
-        Value tree =
-            page.trees.empty() ? read_stored(*page.entries[i].value) : std::move(page.trees[i]);
+        Value tree = read_stored(*page.entries[i].value);
         tree = in_version(*exchange.kind, std::move(tree), exchange.version->name);
         api::append_json(text, metadata ? to_metadata(tree, form.meta_version) : tree);
     }
@@ -148,8 +154,7 @@ Value list_table(const Exchange& exchange, Page& page, Time now) {
     table.set("metadata", std::move(meta));
     Value& rows = table.at("rows");
     for (std::size_t i = 0; i < page.entries.size(); ++i) {
-        Value tree =
-            page.trees.empty() ? read_stored(*page.entries[i].value) : std::move(page.trees[i]);
+        Value tree = read_stored(*page.entries[i].value);
         tree = in_version(*exchange.kind, std::move(tree), exchange.version->name);
         rows.push(table_row(*exchange.kind, *exchange.version, exchange.form, tree, now));
     }
@@ -235,10 +240,7 @@ bool Selection::matches(std::string_view key, const Value& object) const {
 std::vector<store::Entry> selected_entries(Context& context, const Selection& selection) {
     std::vector<store::Entry> found =
         context.store.range(selection.prefix, "", std::numeric_limits<std::size_t>::max() / 4);
-    std::erase_if(found, [&](const store::Entry& entry) {
-        const Value tree = selection.needs_object() ? read_stored(*entry.value) : Value();
-        return !selection.matches(entry.key, tree);
-    });
+    std::erase_if(found, [&](const store::Entry& entry) { return !selected(selection, entry); });
     return found;
 }
 

@@ -25,6 +25,10 @@ struct Selection {
     static Selection of(const Exchange& exchange);
     bool needs_object() const { return !labels.empty() || fields.needs_object(); }
     bool matches(std::string_view key, const api::Value& object) const;
+    /// False when the stored text shows that `matches` would be false.
+    bool may_match(std::string_view json) const {
+        return fields.may_match(json) && labels.may_match(json);
+    }
 };
 
 /// Present objects that a selection selects, with their visible revision.

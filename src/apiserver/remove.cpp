@@ -113,10 +113,8 @@ void set_propagation(Exchange& exchange, const api::Kind& kind, const Value& opt
 std::int64_t grace_of(const api::Kind& kind, const Value& object, const Value& options) {
     if (!is_core(kind, "pods")) return 0;
     const std::string phase = object["status"]["phase"].text();
-    if (object["spec"]["nodeName"].text_or("").empty() || phase == "Succeeded" ||
-        phase == "Failed") {
-        return 0;
-    }
+    const bool ended = phase == "Succeeded" || phase == "Failed";
+    if (ended || object["spec"]["nodeName"].text_or("").empty()) return 0;
     const std::int64_t usual = object["spec"]["terminationGracePeriodSeconds"].integer_or(30);
     return std::max<std::int64_t>(0, options["gracePeriodSeconds"].integer_or(usual));
 }

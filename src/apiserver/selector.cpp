@@ -160,6 +160,18 @@ bool LabelSelector::matches(const std::vector<std::pair<std::string, std::string
     });
 }
 
+/// Keys and values of labels are written in JSON as they are, without escapes.
+bool LabelSelector::may_match(std::string_view json) const {
+    return std::all_of(requirements_.begin(), requirements_.end(), [&](const Requirement& term) {
+        if (term.op == Operator::not_in || term.op == Operator::absent) return true;
+        if (json.find("\"" + term.key + "\":") == std::string_view::npos) return false;
+        if (term.op != Operator::in) return true;
+        return std::any_of(term.values.begin(), term.values.end(), [&](const std::string& value) {
+            return json.find("\"" + value + "\"") != std::string_view::npos;
+        });
+    });
+}
+
 std::string LabelSelector::text() const {
     std::string text;
     for (const Requirement& term : requirements_) {
@@ -254,6 +266,14 @@ bool FieldSelector::matches(const Value& object) const {
         if (value.is_integer()) shown = std::to_string(value.as_integer());
         if (value.is_boolean()) shown = value.as_boolean() ? "true" : "false";
         return (shown == term.value) == term.equal;
+    });
+}
+
+bool FieldSelector::may_match(std::string_view json) const {
+    constexpr std::string_view escaped = "\"\\/<>&";
+    return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
+        if (!term.equal || term.value.find_first_of(escaped) != std::string::npos) return true;
+        return json.find(term.value) != std::string_view::npos;
     });
 }
 

@@ -24,6 +24,8 @@ public:
     bool empty() const { return requirements_.empty(); }
     bool matches(const api::Value& labels) const;
     bool matches(const std::vector<std::pair<std::string, std::string>>& labels) const;
+    /// False when the JSON text of an object shows that it cannot match; saves parsing it.
+    bool may_match(std::string_view json) const;
     /// "a=b,c in (d)": what /scale shows.
     std::string text() const;
 
@@ -54,6 +56,8 @@ public:
     bool needs_object() const;
     bool matches(const api::Value& object) const;
     bool matches_place(std::string_view ns, std::string_view name) const;
+    /// As LabelSelector::may_match.
+    bool may_match(std::string_view json) const;
 
 private:
     struct Term {

@@ -206,9 +206,12 @@ void WatchStream::take(const store::Change& change) {
     }
     const bool needs_object = selection_.needs_object();
     static const Value none;
-    const bool was = change.before != nullptr &&
+    const auto may_match = [&](const Bytes& text) {
+        return text != nullptr && (!needs_object || selection_.may_match(*text));
+    };
+    const bool was = may_match(change.before) &&
                      selection_.matches(change.key, needs_object ? tree_before(change) : none);
-    const bool is = change.after != nullptr &&
+    const bool is = may_match(change.after) &&
                     selection_.matches(change.key, needs_object ? tree_after(change) : none);
     if (is) {
         send_event(was ? "MODIFIED" : "ADDED", change);
