@@ -107,6 +107,14 @@ struct Talk {
             if (value.has(member)) return value;
         }
     }
+    /// Until the container has made the file /tmp/up.
+    void wait_for_mark() {
+        const Descriptor null(::open("/dev/null", O_RDWR));
+        say(R"({"do":"exec","id":"up","container":"main",)"
+            R"("argv":["sh","-c","until [ -e /tmp/up ]; do :; done"]})",
+            {null.get(), null.get(), null.get()});
+        wait_for("id");
+    }
     Descriptor fd;
 };
 
@@ -174,11 +182,7 @@ TEST_CASE("SIGTERM reaches the command, and its whole container ends with it") {
     Talk talk(pod);
     talk.say(kStart);
     talk.wait_for("ready");
-    const Descriptor null(::open("/dev/null", O_RDWR));
-    talk.say(
-        R"({"do":"exec","id":"up","container":"main","argv":["sh","-c","until [ -e /tmp/up ]; do :; done"]})",
-        {null.get(), null.get(), null.get()});
-    talk.wait_for("id");
+    talk.wait_for_mark();
     talk.say(R"({"do":"signal","container":"main","signal":15})");
     CHECK(talk.wait_for("finished")["code"].integer_or(-1) == 0);
     CHECK(log_of(pod) == "bye\n");
@@ -226,11 +230,12 @@ TEST_CASE("a network is found again with its pods, and nothing is started twice"
     Bench bench;
     if (!bench.network) return;
     const std::string pod = bench.start_pod("a", "10.244.1.1");
-    bench.describe(pod, "echo once; sleep 1000");
+    bench.describe(pod, "echo once; > /tmp/up; sleep 1000");
     {
         Talk talk(pod);
         talk.say(kStart);
         talk.wait_for("ready");
+        talk.wait_for_mark();
     }
     bench.network.reset();
     bench.network = Network::open(bench.directory);

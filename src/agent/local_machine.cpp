@@ -1,0 +1,265 @@
+// agent/local_machine.cpp - see local_machine.h.
+#include "agent/local_machine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "agent/files.h"
+#include "api/json.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+
+namespace muster::agent {
+
+namespace {
+
+using api::Value;
+
+std::vector<std::string> names_in(const std::string& directory) {
+    std::vector<std::string> names;
+    DIR* list = ::opendir(directory.c_str());
+    if (!list) return names;
+    while (const dirent* entry = ::readdir(list))
+        if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+    ::closedir(list);
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+Value read_json(const std::string& path) {
+    auto parsed = api::parse_json(read_file(path).value_or("null"));
+    auto* document = std::get_if<api::Parsed>(&parsed);
+    return document ? std::move(document->value) : Value();
+}
+
+RunReport report_of(const Value& state) {
+    RunReport report;
+    report.container = state["container"].text();
+    report.attempt = static_cast<int>(state["attempt"].integer_or(0));
+    report.running = state["ready"].boolean_or(false);
+    report.started = Time{state["started"].integer_or(0)};
+    if (state.has("finished")) report.finished = Time{state["finished"].integer_or(0)};
+    report.code = static_cast<int>(state["code"].integer_or(0));
+    report.signal = static_cast<int>(state["signal"].integer_or(0));
+    report.failure = state["failure"].text();
+    return report;
+}
+
+/// The runs that a pod's init has written down, oldest first.
+std::vector<RunReport> runs_in(const std::string& pod_directory) {
+    std::vector<RunReport> runs;
+    for (const std::string& container : names_in(pod_directory + "/containers")) {
+        std::vector<RunReport> own;
+        for (const std::string& file : names_in(pod_directory + "/containers/" + container))
+            if (file.ends_with(".state.json"))
+                own.push_back(
+                    report_of(read_json(pod_directory + "/containers/" + container + "/" + file)));
+        std::sort(own.begin(), own.end(),
+                  [](const RunReport& a, const RunReport& b) { return a.attempt < b.attempt; });
+        std::move(own.begin(), own.end(), std::back_inserter(runs));
+    }
+    return runs;
+}
+
+}  // namespace
+
+LocalMachine::LocalMachine(Network& network, net::AsioLoop& loop) : network_(network), loop_(loop) {
+    make_directories(network_.directory() + "/root");
+    spawner_.start("muster-spawn");
+    cleaner_.start("muster-clean");
+    net::ClientOptions options;
+    options.tls.verify = net::ClientTls::Verify::no;
+    options.dial = [this](const std::string& host, int port) { return network_.dial(host, port); };
+    client_ = std::make_unique<net::Client>(loop_, loop_, std::move(options));
+}
+
+LocalMachine::~LocalMachine() {
+    alive_.reset();
+    spawner_.stop();
+    cleaner_.stop();
+    let_go();
+}
+
+std::string LocalMachine::pod_directory(const std::string& uid) const {
+    return network_.directory() + "/pods/" + uid;
+}
+
+std::vector<FoundPod> LocalMachine::find_pods(MachineEvents events) {
+    events_ = std::move(events);
+    std::vector<FoundPod> found;
+    for (const std::string& uid : names_in(network_.directory() + "/pods")) {
+        FoundPod pod;
+        pod.uid = uid;
+        pod.sandbox = read_json(pod_directory(uid) + "/sandbox.json");
+        pod.alive = connect(uid);
+        pod.runs = runs_in(pod_directory(uid));
+        found.push_back(std::move(pod));
+    }
+    return found;
+}
+
+bool LocalMachine::connect(const std::string& uid) {
+    Descriptor fd = connect_unix(pod_directory(uid), "init.sock");
+    if (!fd) return false;
+    set_nonblocking(fd.get());
+    Sandbox& sandbox = sandboxes_[uid];
+    sandbox.fd = std::move(fd);
+    sandbox.watch = loop_.watch(sandbox.fd.get(), {.read = true, .write = false},
+                                [this, uid](net::AsioLoop::Interest) { read(uid); });
+    return true;
+}
+
+void LocalMachine::read(const std::string& uid) {
+    for (;;) {
+        const auto sandbox = sandboxes_.find(uid);
+        if (sandbox == sandboxes_.end()) return;
+        const Message message = receive_message(sandbox->second.fd.get());
+        if (message.kind == Message::Kind::none_now) return;
+        if (message.kind == Message::Kind::closed) return close(uid);
+        const auto parsed = api::parse_json(message.text);
+        if (const auto* document = std::get_if<api::Parsed>(&parsed)) take(uid, document->value);
+    }
+}
+
+void LocalMachine::take(const std::string& uid, const Value& event) {
+    const std::string kind = event["event"].text();
+    if (kind == "state") {
+        if (events_.run) events_.run(uid, report_of(event));
+    } else if (kind == "exec") {
+        const auto sandbox = sandboxes_.find(uid);
+        if (sandbox == sandboxes_.end()) return;
+        auto node = sandbox->second.execs.extract(event["id"].text());
+        if (node.empty()) return;
+        node.mapped()(static_cast<int>(event["code"].integer_or(0)), event["failure"].text());
+    }
+}
+
+void LocalMachine::close(const std::string& uid) {
+    auto node = sandboxes_.extract(uid);
+    if (node.empty()) return;
+    Sandbox sandbox = std::move(node.mapped());
+    loop_.unwatch(sandbox.watch);
+    sandbox.fd.reset();
+    for (auto& [id, done] : sandbox.execs)
+        done(137, "the pod has ended");
+    if (sandbox.ended)
+        sandbox.ended();
+    else if (events_.lost)
+        events_.lost(uid);
+}
+
+void LocalMachine::let_go() {
+    for (auto& [uid, sandbox] : sandboxes_)
+        loop_.unwatch(sandbox.watch);
+    sandboxes_.clear();
+}
+
+void LocalMachine::say(const std::string& uid, const Value& request,
+                       const std::vector<int>& descriptors) {
+    const auto sandbox = sandboxes_.find(uid);
+    // A failed send means that the init is gone, which its closed connection tells soon.
+    if (sandbox != sandboxes_.end())
+        send_message(sandbox->second.fd.get(), api::to_json(request), descriptors);
+}
+
+void LocalMachine::make_sandbox(const std::string& uid, const Value& sandbox, Done done) {
+    const std::string directory = pod_directory(uid);
+    const std::string description = api::to_json(sandbox);
+    spawner_.post([this, uid, directory, description, done, alive = std::weak_ptr<int>(alive_)] {
+        std::string problem;
+        try {
+            make_directories(directory + "/shm");
+            for (const Value& volume :
+                 std::get<api::Parsed>(api::parse_json(description)).value["memoryVolumes"].items())
+                make_directories(volume["path"].text());
+            replace_file(directory + "/sandbox.json", description, 0600);
+            network_.start_pod(directory);
+        } catch (const Error& error) {
+            problem = error.what();
+        }
+        loop_.post([this, uid, problem, done, alive] {
+            if (alive.expired()) return;
+            if (problem.empty() && !connect(uid)) return done("the pod's init does not answer");
+            done(problem);
+        });
+    });
+}
+
+void LocalMachine::start(const std::string& uid, const std::string& container, int attempt,
+                         const Value& spec) {
+    try {
+        const std::string folder = pod_directory(uid) + "/containers/" + container;
+        make_directories(folder);
+        replace_file(folder + "/" + std::to_string(attempt) + ".json", api::to_json(spec), 0600);
+        say(uid, Value::object({{"do", "start"}, {"container", container}, {"attempt", attempt}}));
+    } catch (const Error& error) {
+        const RunReport failed{container,   attempt, false, loop_.now(),
+                               loop_.now(), 128,     0,     error.what()};
+        loop_.post([this, uid, failed, alive = std::weak_ptr<int>(alive_)] {
+            if (!alive.expired() && events_.run) events_.run(uid, failed);
+        });
+    }
+}
+
+void LocalMachine::signal(const std::string& uid, const std::string& container, int signal) {
+    say(uid, Value::object({{"do", "signal"}, {"container", container}, {"signal", signal}}));
+}
+
+std::string LocalMachine::exec(const std::string& uid, const std::string& container,
+                               const Exec& exec, ExecDone done) {
+    const auto sandbox = sandboxes_.find(uid);
+    if (sandbox == sandboxes_.end()) {
+        loop_.post([done] { done(126, "the pod is not running"); });
+        return "";
+    }
+    const std::string id = std::to_string(++last_exec_);
+    sandbox->second.execs[id] = std::move(done);
+    Value words = Value::array();
+    for (const std::string& word : exec.command)
+        words.push(word);
+    say(uid,
+        Value::object({{"do", "exec"},
+                       {"id", id},
+                       {"container", container},
+                       {"argv", words},
+                       {"tty", exec.terminal}}),
+        {exec.in, exec.out, exec.error});
+    return id;
+}
+
+void LocalMachine::kill_exec(const std::string& uid, const std::string& id) {
+    say(uid, Value::object({{"do", "kill"}, {"id", id}}));
+}
+
+void LocalMachine::end_sandbox(const std::string& uid, std::function<void()> done) {
+    const std::string directory = pod_directory(uid);
+    const auto clean = [this, directory, done = std::move(done)] {
+        cleaner_.post([directory] {
+            remove_tree(directory + "/volumes");
+            remove_tree(directory + "/shm");
+            for (const std::string& container : names_in(directory + "/containers"))
+                for (const std::string& run : names_in(directory + "/containers/" + container))
+                    if (!run.ends_with(".json"))
+                        remove_tree(directory + "/containers/" + container + "/" + run);
+        });
+        done();
+    };
+    const auto sandbox = sandboxes_.find(uid);
+    if (sandbox == sandboxes_.end()) {
+        loop_.post(clean);
+        return;
+    }
+    sandbox->second.ended = clean;
+    say(uid, Value::object({{"do", "end"}}));
+}
+
+void LocalMachine::forget(const std::string& uid) {
+    cleaner_.post([directory = pod_directory(uid)] { remove_tree(directory); });
+}
+
+}  // namespace muster::agent

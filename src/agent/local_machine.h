@@ -1,0 +1,85 @@
+// agent/local_machine.h - this machine: pods in namespaces, behind the seam of machine.h.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/machine.h"
+#include "agent/network.h"
+#include "agent/unix_socket.h"
+#include "net/asio_loop.h"
+#include "net/client.h"
+
+namespace muster::agent {
+
+/// The real machine. Lives on `loop`.
+class LocalMachine final : public Machine {
+public:
+    LocalMachine(Network& network, net::AsioLoop& loop);
+    ~LocalMachine() override;
+
+    std::vector<FoundPod> find_pods(MachineEvents events) override;
+    std::string pod_directory(const std::string& uid) const override;
+    void make_sandbox(const std::string& uid, const api::Value& sandbox, Done done) override;
+    void start(const std::string& uid, const std::string& container, int attempt,
+               const api::Value& spec) override;
+    void signal(const std::string& uid, const std::string& container, int signal) override;
+    void ask(const std::string& uid, const std::string& container, const std::string& ip,
+             const Handler& handler, Duration timeout, Answered answered) override;
+    void end_sandbox(const std::string& uid, std::function<void()> done) override;
+    void forget(const std::string& uid) override;
+
+    /// A command inside a container, with its own descriptors (the caller keeps its copies).
+    /// `done` gets the exit code, and why it could not be run. Gives an id for `kill_exec`.
+    struct Exec {
+        std::vector<std::string> command;
+        bool terminal = false;
+        int in = -1;
+        int out = -1;
+        int error = -1;
+    };
+    using ExecDone = std::function<void(int code, const std::string& failure)>;
+    std::string exec(const std::string& uid, const std::string& container, const Exec& exec,
+                     ExecDone done);
+    void kill_exec(const std::string& uid, const std::string& id);
+
+    /// Lets go of all pods; they live on.
+    void let_go();
+
+private:
+    struct Sandbox {
+        Descriptor fd;
+        net::AsioLoop::WatchId watch{};
+        std::function<void()> ended;  // Set while it is being ended.
+        std::map<std::string, ExecDone> execs;
+    };
+    struct Question;
+
+    bool connect(const std::string& uid);
+    void read(const std::string& uid);
+    void take(const std::string& uid, const api::Value& event);
+    void close(const std::string& uid);
+    void say(const std::string& uid, const api::Value& request,
+             const std::vector<int>& descriptors = {});
+    void ask_command(const std::string& uid, const std::string& container,
+                     const std::vector<std::string>& command, Duration timeout, Answered answered);
+    void ask_http(const std::string& ip, const Handler& handler, Duration timeout,
+                  Answered answered);
+    void ask_tcp(const std::string& ip, const Handler& handler, Duration timeout,
+                 Answered answered);
+
+    Network& network_;
+    net::AsioLoop& loop_;
+    net::AsioLoop spawner_;  // Starting a pod waits for the holder.
+    net::AsioLoop cleaner_;  // Removing what a pod wrote may take long.
+    std::unique_ptr<net::Client> client_;
+    MachineEvents events_;
+    std::map<std::string, Sandbox> sandboxes_;
+    std::uint64_t last_exec_ = 0;
+    std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,137 @@
+// agent/pod_sources.cpp - see pod_sources.h.
+#include "agent/pod_sources.h"
+
+#include <algorithm>
+
+#include "base/quantity.h"
+#include "base/text.h"
+
+namespace muster::agent {
+
+namespace {
+
+using api::Value;
+
+void add_volume(const Value& volume, SourcesNeeded& needed) {
+    if (volume.has("configMap")) needed.config_maps.insert(volume["configMap"]["name"].text());
+    if (volume.has("secret")) needed.secrets.insert(volume["secret"]["secretName"].text());
+    for (const Value& source : volume["projected"]["sources"].items()) {
+        if (source.has("configMap")) needed.config_maps.insert(source["configMap"]["name"].text());
+        if (source.has("secret")) needed.secrets.insert(source["secret"]["name"].text());
+        if (const Value& token = source["serviceAccountToken"]; token.is_object())
+            needed.tokens.insert(
+                {token["audience"].text(), token["expirationSeconds"].integer_or(3600)});
+    }
+}
+
+void add_container(const Value& container, SourcesNeeded& needed) {
+    for (const Value& variable : container["env"].items()) {
+        const Value& from = variable["valueFrom"];
+        if (from.has("configMapKeyRef"))
+            needed.config_maps.insert(from["configMapKeyRef"]["name"].text());
+        if (from.has("secretKeyRef")) needed.secrets.insert(from["secretKeyRef"]["name"].text());
+    }
+    for (const Value& from : container["envFrom"].items()) {
+        if (from.has("configMapRef"))
+            needed.config_maps.insert(from["configMapRef"]["name"].text());
+        if (from.has("secretRef")) needed.secrets.insert(from["secretRef"]["name"].text());
+    }
+}
+
+/// "metadata.labels['key']": the map and the key.
+std::optional<std::pair<std::string, std::string>> map_reference(const std::string& path) {
+    const std::size_t open = path.find("['");
+    if (open == std::string::npos || !path.ends_with("']")) return std::nullopt;
+    return std::pair(path.substr(0, open), path.substr(open + 2, path.size() - open - 4));
+}
+
+/// The lines of a whole map in the downward API: key="escaped value".
+std::string map_lines(const Value& map) {
+    std::vector<std::string> lines;
+    for (const Value::Member& member : map.members())
+        lines.push_back(member.key + "=" + quoted(member.value.text()));
+    std::sort(lines.begin(), lines.end());
+    return join(lines, "\n");
+}
+
+}  // namespace
+
+SourcesNeeded sources_needed(const Value& pod) {
+    SourcesNeeded needed;
+    for (const Value& volume : pod["spec"]["volumes"].items())
+        add_volume(volume, needed);
+    for (const Value& container : pod["spec"]["initContainers"].items())
+        add_container(container, needed);
+    for (const Value& container : pod["spec"]["containers"].items())
+        add_container(container, needed);
+    return needed;
+}
+
+std::optional<std::string> entry_of(const Value& object, const std::string& key) {
+    if (object["kind"].text() == "Secret") {
+        const Value* entry = object["data"].find(key);
+        if (entry) return from_base64(entry->text());
+    } else {
+        if (const Value* entry = object["data"].find(key)) return entry->text();
+        if (const Value* entry = object["binaryData"].find(key)) return from_base64(entry->text());
+    }
+    return std::nullopt;
+}
+
+std::map<std::string, std::string> entries_of(const Value& object) {
+    std::map<std::string, std::string> entries;
+    for (const char* part : {"data", "binaryData"})
+        for (const Value::Member& member : object[part].members())
+            if (auto value = entry_of(object, member.key)) entries[member.key] = std::move(*value);
+    return entries;
+}
+
+std::optional<std::string> field_value(const Value& pod, const PodPlace& place,
+                                       const std::string& path) {
+    const Value& metadata = pod["metadata"];
+    if (path == "metadata.name") return metadata["name"].text();
+    if (path == "metadata.namespace") return metadata["namespace"].text();
+    if (path == "metadata.uid") return metadata["uid"].text();
+    if (path == "metadata.labels") return map_lines(metadata["labels"]);
+    if (path == "metadata.annotations") return map_lines(metadata["annotations"]);
+    if (path == "spec.nodeName") return place.node_name;
+    if (path == "spec.serviceAccountName")
+        return std::string(pod["spec"]["serviceAccountName"].text_or("default"));
+    if (path == "status.hostIP" || path == "status.hostIPs") return place.host_ip;
+    if (path == "status.podIP" || path == "status.podIPs") return place.pod_ip;
+    if (const auto reference = map_reference(path)) {
+        if (reference->first == "metadata.labels")
+            return metadata["labels"][reference->second].text();
+        if (reference->first == "metadata.annotations")
+            return metadata["annotations"][reference->second].text();
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> resource_value(const Value& pod, const PodPlace& place,
+                                          const Value& reference,
+                                          const std::string& default_container) {
+    const std::string wanted(reference["containerName"].text_or(default_container));
+    const std::string resource = reference["resource"].text();
+    const auto dot = split_first(resource, '.');
+    if (!dot) return std::nullopt;
+    const std::string name(dot->after);
+    const Value* found = nullptr;
+    for (const char* list : {"containers", "initContainers"})
+        for (const Value& container : pod["spec"][list].items())
+            if (container["name"].text() == wanted) found = &container;
+    if (!found) return std::nullopt;
+    std::string text = (*found)["resources"][dot->before][name].text();
+    if (text.empty() && dot->before == "limits") text = place.allocatable[name].text();
+    const Quantity amount = Quantity::parse(text).value_or(Quantity{});
+    const Quantity divisor =
+        Quantity::parse(reference["divisor"].text_or("1")).value_or(Quantity::from_units(1));
+    // Rounded up, as in the kubelet; cpu may be divided by thousandths.
+    const bool thousandths = name == "cpu";
+    std::int64_t unit = thousandths ? divisor.milli() : divisor.units();
+    if (unit <= 0) unit = thousandths ? 1000 : 1;
+    const std::int64_t value = thousandths ? amount.milli() : amount.units();
+    return std::to_string(value / unit + (value % unit > 0 ? 1 : 0));
+}
+
+}  // namespace muster::agent

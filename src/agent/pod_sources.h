@@ -1,0 +1,65 @@
+// agent/pod_sources.h - what a pod refers to: config maps, secrets, tokens, services; which of them
+// it needs, and what was got of them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/value.h"
+
+namespace muster::agent {
+
+/// A token that a projected volume asks for.
+struct TokenRequest {
+    std::string audience;  // Empty: the server's own.
+    std::int64_t expiration_seconds = 3607;
+    friend auto operator<=>(const TokenRequest&, const TokenRequest&) = default;
+};
+
+/// What must be fetched before the pod can be prepared.
+struct SourcesNeeded {
+    std::set<std::string> config_maps;
+    std::set<std::string> secrets;
+    std::set<TokenRequest> tokens;
+};
+SourcesNeeded sources_needed(const api::Value& pod);
+
+/// What was fetched; an object that does not exist is not in its map.
+struct Sources {
+    std::map<std::string, api::Value> config_maps;
+    std::map<std::string, api::Value> secrets;
+    std::map<TokenRequest, std::string> tokens;
+    std::map<TokenRequest, std::string> token_problems;
+    std::vector<api::Value> services;  // Of the pod's namespace.
+};
+
+/// What the agent knows of the pod's place.
+struct PodPlace {
+    std::string node_name;
+    std::string host_ip;
+    std::string pod_ip;
+    api::Value allocatable;  // The node's.
+    std::string home;
+    std::string certificate_authority_pem;
+};
+
+/// One entry of a config map or secret as bytes; absent when there is no such key.
+std::optional<std::string> entry_of(const api::Value& object, const std::string& key);
+
+/// All entries of a config map or secret as bytes.
+std::map<std::string, std::string> entries_of(const api::Value& object);
+
+/// The value of a fieldRef; absent when there is no such field. The pod's status may be stale: ip
+/// and host come from the place.
+std::optional<std::string> field_value(const api::Value& pod, const PodPlace& place,
+                                       const std::string& path);
+
+/// The value of a resourceFieldRef, in units of its divisor; absent when there is none.
+std::optional<std::string> resource_value(const api::Value& pod, const PodPlace& place,
+                                          const api::Value& reference,
+                                          const std::string& default_container);
+
+}  // namespace muster::agent

@@ -1,0 +1,123 @@
+// agent/pod_worker.h - one pod's life: plans its next steps, does them, tells its status.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/agent.h"
+#include "agent/machine.h"
+#include "agent/pod_plan.h"
+#include "agent/pod_seen.h"
+#include "agent/pod_sources.h"
+#include "agent/volumes.h"
+#include "kube/cache.h"
+
+namespace muster::agent {
+
+/// What the workers of all pods share.
+struct PodHost {
+    Loop& loop;
+    kube::Transport& transport;
+    Machine& machine;
+    const Options& options;
+    std::string home;  // Of the user that Muster runs as.
+    std::function<std::vector<api::Value>(const std::string& ns)> services;
+    std::function<std::string(const std::string& node)> node_address;
+    std::function<std::string()> take_address;
+    std::function<void(const std::string& ip)> free_address;
+    std::function<void(const api::Value& pod, const PodEvent&)> record;
+    std::function<void(const std::string& uid)> over;  // Nothing is left of this pod.
+};
+
+/// Owns what is seen of one pod. Lives on the agent's loop.
+class PodWorker {
+public:
+    PodWorker(PodHost& host, kube::ObjectPtr pod);
+    /// A pod that an earlier Muster had started.
+    PodWorker(PodHost& host, kube::ObjectPtr pod, const FoundPod& found);
+    ~PodWorker();
+    PodWorker(const PodWorker&) = delete;
+    PodWorker& operator=(const PodWorker&) = delete;
+
+    void update(kube::ObjectPtr pod);
+    /// The object is gone: what runs is ended at once.
+    void object_gone();
+    void take(const RunReport& report);
+    void sandbox_lost();
+
+    /// Plans and does, until nothing is left to do now.
+    void step();
+
+    const api::Value& pod() const { return pod_; }
+    const PodSeen& seen() const { return seen_; }
+    const std::string& uid() const { return uid_; }
+
+private:
+    std::string directory() const { return host_.machine.pod_directory(uid_); }
+    void later(Duration delay);
+    void act(const Action& action);
+    const ContainerSpec* find_spec(const std::string& name);
+
+    // Preparing: pod_worker_prepare.cpp.
+    void prepare();
+    void fetch();
+    void fetch_object(const char* resource, const std::string& name);
+    void fetch_token(const TokenRequest& request);
+    void fetched();
+    void refresh();
+    void write_volumes();
+    void write_files();
+    void check_containers();
+    PodPlace place() const;
+
+    void make_sandbox();
+    void start(const std::string& name);
+    void start_failed(const std::string& name, const std::string& text);
+    void run_hook(const std::string& name, const char* field,
+                  ContainerSeen::Hook ContainerSeen::*which);
+    void ask_probe(const std::string& name, ProbeKind kind);
+    void end_sandbox();
+    void remove_object();
+    void tell_status();
+    void record(const std::string& type, const std::string& reason, const std::string& message) {
+        host_.record(pod_, {type, reason, message});
+    }
+
+    /// Wraps a callback so that it does nothing once the worker is gone.
+    template <typename Function>
+    auto guarded(Function function) {
+        return
+            [alive = std::weak_ptr<int>(alive_), function = std::move(function)](auto&&... given) {
+                if (!alive.expired()) function(std::forward<decltype(given)>(given)...);
+            };
+    }
+
+    PodHost& host_;
+    api::Value pod_;
+    std::string uid_;
+    PodSeen seen_;
+    std::string address_;
+
+    Sources sources_;
+    Sources incoming_;                                             // While they are being fetched.
+    std::map<TokenRequest, std::pair<Time, std::string>> tokens_;  // With the time of issue.
+    VolumesPlan volumes_;
+    int fetching_ = 0;        // Requests under way.
+    bool preparing_ = false;  // Until all of them are answered.
+    std::string told_problem_;
+
+    api::Value told_status_;
+    bool telling_ = false;
+    bool removing_ = false;
+    bool gone_ = false;  // The object is.
+    bool stepping_ = false;
+    Loop::TimerId timer_{};
+    bool timed_ = false;
+    std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,248 @@
+// agent/pod_worker_prepare.cpp - before a pod starts: what it refers to is fetched, its volumes and
+// files are written, its containers are checked.
+#include <algorithm>
+
+#include <sys/stat.h>
+
+#include "agent/environment.h"
+#include "agent/files.h"
+#include "agent/image_map.h"
+#include "agent/network.h"
+#include "agent/pod_worker.h"
+#include "api/json.h"
+#include "base/error.h"
+#include "kube/request.h"
+
+namespace muster::agent {
+
+namespace {
+
+using api::Value;
+
+constexpr Duration kRetry = seconds(2);
+constexpr Duration kRefresh = seconds(60);
+
+Value body_of(const net::Response& response) {
+    if (!response.body) return {};
+    auto parsed = api::parse_json(*response.body);
+    auto* document = std::get_if<api::Parsed>(&parsed);
+    return document ? std::move(document->value) : Value();
+}
+
+/// Makes a hostPath what its type says; gives what is wrong with it.
+std::string check_machine_path(const VolumePlan& volume) {
+    struct stat status {};
+    const std::string& path = volume.machine_path;
+    const std::string& type = volume.path_type;
+    if (type == "DirectoryOrCreate" || type == "FileOrCreate") {
+        if (::stat(path.c_str(), &status) != 0) {
+            if (type == "DirectoryOrCreate")
+                make_directories(path);
+            else
+                write_file(path, "");
+        }
+    }
+    if (::stat(path.c_str(), &status) != 0)
+        return "hostPath type check failed: " + path + " does not exist on this machine";
+    const bool is_directory = S_ISDIR(status.st_mode);
+    if (type.starts_with("Directory") && !is_directory)
+        return "hostPath type check failed: " + path + " is not a directory";
+    if (type.starts_with("File") && !S_ISREG(status.st_mode))
+        return "hostPath type check failed: " + path + " is not a file";
+    return "";
+}
+
+void write_volume(const VolumePlan& volume, const std::string& folder) {
+    make_directories(folder);
+    if (volume.kind == VolumePlan::Kind::folder) ::chmod(folder.c_str(), 0777);
+    for (const VolumeFile& file : volume.files) {
+        const std::string path = folder + "/" + file.path;
+        make_directories(path.substr(0, path.rfind('/')));
+        if (read_file(path) == file.content) continue;
+        replace_file(path, file.content, static_cast<mode_t>(file.mode));
+    }
+}
+
+bool has_files(const VolumesPlan& plan) {
+    return std::any_of(plan.volumes.begin(), plan.volumes.end(), [](const VolumePlan& volume) {
+        return volume.kind == VolumePlan::Kind::files;
+    });
+}
+
+}  // namespace
+
+void PodWorker::prepare() {
+    if (preparing_) return;
+    preparing_ = true;
+    if (address_.empty()) address_ = host_.take_address();
+    fetch();
+}
+
+void PodWorker::fetch() {
+    const SourcesNeeded needed = sources_needed(pod_);
+    incoming_ = {};
+    fetching_ = 1;
+    for (const std::string& name : needed.config_maps)
+        fetch_object("configmaps", name);
+    for (const std::string& name : needed.secrets)
+        fetch_object("secrets", name);
+    for (const TokenRequest& request : needed.tokens)
+        fetch_token(request);
+    sources_.services = host_.services(pod_["metadata"]["namespace"].text());
+    host_.loop.post(guarded([this] { fetched(); }));
+}
+
+void PodWorker::fetch_object(const char* resource, const std::string& name) {
+    ++fetching_;
+    const kube::Target target{{"", resource}, "v1"};
+    const bool secret = resource == std::string("secrets");
+    host_.transport.send(kube::get(target, pod_["metadata"]["namespace"].text(), name),
+                         guarded([this, name, secret](const net::Response& response) {
+                             if (response.status == 200)
+                                 (secret ? incoming_.secrets : incoming_.config_maps)[name] =
+                                     body_of(response);
+                             fetched();
+                         }));
+}
+
+void PodWorker::fetch_token(const TokenRequest& request) {
+    ++fetching_;
+    const kube::Target target{{"", "serviceaccounts"}, "v1"};
+    Value spec = Value::object({{"expirationSeconds", request.expiration_seconds}});
+    if (!request.audience.empty()) spec.set("audiences", Value::array({request.audience}));
+    spec.set("boundObjectRef", Value::object({{"kind", "Pod"},
+                                              {"apiVersion", "v1"},
+                                              {"name", pod_["metadata"]["name"]},
+                                              {"uid", uid_}}));
+    const Value body = Value::object(
+        {{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenRequest"}, {"spec", spec}});
+    const std::string account(pod_["spec"]["serviceAccountName"].text_or("default"));
+    host_.transport.send(
+        kube::create(target, pod_["metadata"]["namespace"].text(), account, "token", body),
+        guarded([this, request](const net::Response& response) {
+            const Value answer = body_of(response);
+            if (response.status < 300 && response.status >= 200)
+                sources_.tokens[request] = answer["status"]["token"].text();
+            else
+                sources_.token_problems[request] =
+                    std::string(answer["message"].text_or("no answer"));
+            fetched();
+        }));
+}
+
+void PodWorker::fetched() {
+    if (--fetching_ > 0) return;
+    sources_ = std::move(incoming_);
+    seen_.problem.clear();
+    volumes_ = plan_volumes(pod_, sources_, place());
+    seen_.problem = volumes_.problem;
+    try {
+        write_files();
+        if (seen_.problem.empty()) write_volumes();
+    } catch (const Error& error) {
+        seen_.problem = error.what();
+    }
+    if (seen_.problem.empty()) {
+        seen_.prepared = true;
+        check_containers();
+    } else if (seen_.problem != told_problem_) {
+        record("Warning", "FailedMount", seen_.problem);
+    }
+    told_problem_ = seen_.problem;
+    bool waits = !seen_.problem.empty();
+    for (const auto& [name, container] : seen_.containers)
+        waits |= !container.config_problem.empty();
+    if (waits)
+        host_.loop.after(kRetry, guarded([this] { fetch(); }));
+    else
+        preparing_ = false;
+    if (!waits && has_files(volumes_)) host_.loop.after(kRefresh, guarded([this] { refresh(); }));
+    step();
+}
+
+/// Config maps, secrets and tokens change while their pod runs; its volumes follow.
+void PodWorker::refresh() {
+    const bool over =
+        seen_.sandbox == PodSeen::Sandbox::ending || seen_.sandbox == PodSeen::Sandbox::gone;
+    if (!over && fetching_ == 0) fetch();
+}
+
+void PodWorker::write_files() {
+    const std::string folder = directory() + "/etc";
+    make_directories(folder);
+    const std::string ns = pod_["metadata"]["namespace"].text();
+    const std::string name(pod_["spec"]["hostname"].text_or(pod_["metadata"]["name"].text()));
+    std::string resolv = "search " + ns + ".svc.cluster.local svc.cluster.local cluster.local\n";
+    resolv += std::string("nameserver ") + kDnsServiceAddress + "\noptions ndots:5\n";
+    std::string hosts =
+        "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost "
+        "ip6-loopback\n" +
+        address_ + "\t";
+    if (const std::string subdomain = pod_["spec"]["subdomain"].text(); !subdomain.empty())
+        hosts += name + "." + subdomain + "." + ns + ".svc.cluster.local\t";
+    hosts += name + "\n";
+    for (const Value& alias : pod_["spec"]["hostAliases"].items()) {
+        hosts += alias["ip"].text();
+        for (const Value& host : alias["hostnames"].items())
+            hosts += "\t" + host.text();
+        hosts += "\n";
+    }
+    write_file(folder + "/resolv.conf", resolv);
+    write_file(folder + "/hosts", hosts);
+    write_file(folder + "/hostname", name + "\n");
+}
+
+void PodWorker::write_volumes() {
+    const std::string folder = directory() + "/volumes";
+    make_directories(folder);
+    for (const VolumePlan& volume : volumes_.volumes) {
+        if (volume.kind != VolumePlan::Kind::machine_path) {
+            write_volume(volume, folder + "/" + volume.name);
+            continue;
+        }
+        const std::string wrong = check_machine_path(volume);
+        if (!wrong.empty())
+            seen_.problem =
+                "MountVolume.SetUp failed for volume \"" + volume.name + "\" : " + wrong;
+    }
+}
+
+/// Containers that cannot be started are marked with why, before any of them is started.
+void PodWorker::check_containers() {
+    for (const ContainerSpec& spec : containers_of(pod_)) {
+        ContainerSeen& container = seen_.containers[spec.name];
+        const std::string image_name = (*spec.value)["image"].text();
+        const ImageMapping* image = find_mapping(host_.options.images, image_name);
+        if (!image) {
+            if (container.image_problem.empty()) {
+                record("Warning", "Failed",
+                       "Failed to pull image \"" + image_name + "\": " + unmapped_text(image_name));
+                record("Warning", "Failed", "Error: ErrImagePull");
+                // The status turns from ErrImagePull to the back-off after a while.
+                host_.loop.after(seconds(10), guarded([this] { step(); }));
+            }
+            container.image_problem = unmapped_text(image_name);
+            continue;
+        }
+        const Environment made = make_environment(pod_, *spec.value, sources_, place(), *image);
+        if (!made.problem.empty() && made.problem != container.config_problem)
+            record("Warning", "Failed", "Error: " + made.problem);
+        container.config_problem = made.problem;
+    }
+}
+
+PodPlace PodWorker::place() const {
+    PodPlace place;
+    place.node_name = pod_["spec"]["nodeName"].text();
+    place.host_ip = seen_.host_ip;
+    place.pod_ip = address_;
+    place.home = host_.home;
+    place.certificate_authority_pem = host_.options.certificate_authority_pem;
+    for (const NodeDeclaration& node : host_.options.nodes)
+        if (node.name == place.node_name)
+            for (const auto& [resource, amount] : node.capacity)
+                place.allocatable.set(resource, amount);
+    return place;
+}
+
+}  // namespace muster::agent

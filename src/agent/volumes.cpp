@@ -1,0 +1,213 @@
+// agent/volumes.cpp - see volumes.h.
+#include "agent/volumes.h"
+
+#include <algorithm>
+
+#include "base/quantity.h"
+
+namespace muster::agent {
+
+namespace {
+
+using api::Value;
+
+constexpr int kUsualMode = 0644;
+
+/// Fills one volume of files from its sources.
+class FilesMaker {
+public:
+    FilesMaker(const Value& pod, const Sources& sources, const PodPlace& place, int mode)
+        : pod_(pod), sources_(sources), place_(place), mode_(mode) {}
+
+    void add_object(const Value& source, const std::string& name, const char* kind,
+                    const std::map<std::string, Value>& known);
+    void add_fields(const Value& source);
+    void add_token(const Value& source);
+    void add_projected(const Value& sources);
+
+    std::vector<VolumeFile> files;
+    std::string problem;
+
+private:
+    int mode_of(const Value& item) const {
+        return static_cast<int>(item["mode"].integer_or(mode_));
+    }
+
+    const Value& pod_;
+    const Sources& sources_;
+    const PodPlace& place_;
+    int mode_;
+};
+
+void FilesMaker::add_object(const Value& source, const std::string& name, const char* kind,
+                            const std::map<std::string, Value>& known) {
+    const bool optional = source["optional"].boolean_or(false);
+    const auto found = known.find(name);
+    if (found == known.end()) {
+        if (name == "kube-root-ca.crt" && !place_.certificate_authority_pem.empty()) {
+            files.push_back({"ca.crt", place_.certificate_authority_pem, mode_});
+        } else if (!optional) {
+            problem = std::string(kind) + " \"" + name + "\" not found";
+        }
+        return;
+    }
+    if (!source.has("items")) {
+        for (auto& [key, value] : entries_of(found->second))
+            files.push_back({key, value, mode_});
+        return;
+    }
+    for (const Value& item : source["items"].items()) {
+        const std::string key = item["key"].text();
+        if (auto value = entry_of(found->second, key))
+            files.push_back({item["path"].text(), std::move(*value), mode_of(item)});
+        else if (!optional)
+            problem = "references non-existent " +
+                      std::string(kind == std::string("secret") ? "secret" : "config") +
+                      " key: " + key;
+    }
+}
+
+void FilesMaker::add_fields(const Value& source) {
+    for (const Value& item : source["items"].items()) {
+        const std::string path = item["fieldRef"]["fieldPath"].text();
+        const auto value = item.has("fieldRef")
+                               ? field_value(pod_, place_, path)
+                               : resource_value(pod_, place_, item["resourceFieldRef"], "");
+        if (value)
+            files.push_back({item["path"].text(), *value, mode_of(item)});
+        else
+            problem = "downward API: there is no " +
+                      (path.empty() ? item["resourceFieldRef"]["resource"].text() : path);
+    }
+}
+
+void FilesMaker::add_token(const Value& source) {
+    const TokenRequest request{source["audience"].text(),
+                               source["expirationSeconds"].integer_or(3600)};
+    if (const auto found = sources_.tokens.find(request); found != sources_.tokens.end()) {
+        files.push_back({source["path"].text(), found->second, mode_});
+        return;
+    }
+    const auto why = sources_.token_problems.find(request);
+    problem = "failed to fetch token: " +
+              (why == sources_.token_problems.end() ? "none was given" : why->second);
+}
+
+void FilesMaker::add_projected(const Value& sources) {
+    for (const Value& source : sources.items()) {
+        if (source.has("configMap"))
+            add_object(source["configMap"], source["configMap"]["name"].text(), "configmap",
+                       sources_.config_maps);
+        else if (source.has("secret"))
+            add_object(source["secret"], source["secret"]["name"].text(), "secret",
+                       sources_.secrets);
+        else if (source.has("downwardAPI"))
+            add_fields(source["downwardAPI"]);
+        else if (source.has("serviceAccountToken"))
+            add_token(source["serviceAccountToken"]);
+        else
+            problem = "this kind of projected source is not available on this machine";
+    }
+}
+
+std::string text_of_source(const Value& volume) {
+    for (const Value::Member& member : volume.members())
+        if (member.key != "name") return member.key;
+    return "nothing";
+}
+
+VolumePlan plan_volume(const Value& pod, const Value& volume, const Sources& sources,
+                       const PodPlace& place, std::string& problem) {
+    VolumePlan plan;
+    plan.name = volume["name"].text();
+    const auto mode_in = [&volume](const char* source) {
+        return static_cast<int>(volume[source]["defaultMode"].integer_or(kUsualMode));
+    };
+    if (volume.has("emptyDir") || volume.size() == 1) {
+        const Value& empty = volume["emptyDir"];
+        if (empty["medium"].text() == "Memory") plan.kind = VolumePlan::Kind::memory;
+        plan.size_limit = Quantity::parse(empty["sizeLimit"].text()).value_or(Quantity{}).units();
+        return plan;
+    }
+    if (volume.has("hostPath")) {
+        plan.kind = VolumePlan::Kind::machine_path;
+        plan.machine_path = volume["hostPath"]["path"].text();
+        plan.path_type = volume["hostPath"]["type"].text();
+        return plan;
+    }
+    plan.kind = VolumePlan::Kind::files;
+    const char* source = volume.has("configMap")     ? "configMap"
+                         : volume.has("secret")      ? "secret"
+                         : volume.has("downwardAPI") ? "downwardAPI"
+                                                     : "projected";
+    FilesMaker maker(pod, sources, place, mode_in(source));
+    if (volume.has("configMap"))
+        maker.add_object(volume["configMap"], volume["configMap"]["name"].text(), "configmap",
+                         sources.config_maps);
+    else if (volume.has("secret"))
+        maker.add_object(volume["secret"], volume["secret"]["secretName"].text(), "secret",
+                         sources.secrets);
+    else if (volume.has("downwardAPI"))
+        maker.add_fields(volume["downwardAPI"]);
+    else if (volume.has("projected"))
+        maker.add_projected(volume["projected"]["sources"]);
+    else
+        maker.problem = "volumes of kind " + text_of_source(volume) +
+                        " are not available on this machine; use emptyDir or hostPath";
+    plan.files = std::move(maker.files);
+    problem = maker.problem;
+    return plan;
+}
+
+bool leaves(const std::string& path) {
+    return path.starts_with('/') || path == ".." || path.starts_with("../") ||
+           path.ends_with("/..") || path.find("/../") != std::string::npos;
+}
+
+}  // namespace
+
+VolumesPlan plan_volumes(const Value& pod, const Sources& sources, const PodPlace& place) {
+    VolumesPlan plan;
+    for (const Value& volume : pod["spec"]["volumes"].items()) {
+        std::string problem;
+        plan.volumes.push_back(plan_volume(pod, volume, sources, place, problem));
+        for (const VolumeFile& file : plan.volumes.back().files)
+            if (file.path.empty() || leaves(file.path))
+                problem = "path \"" + file.path + "\" leaves the volume";
+        if (!problem.empty() && plan.problem.empty())
+            plan.problem = "MountVolume.SetUp failed for volume \"" + volume["name"].text() +
+                           "\" : " + problem;
+    }
+    return plan;
+}
+
+std::string volume_source(const VolumePlan& volume, const std::string& folder) {
+    return volume.kind == VolumePlan::Kind::machine_path ? volume.machine_path
+                                                         : folder + "/" + volume.name;
+}
+
+std::vector<BindMount> plan_mounts(const Value& container, const VolumesPlan& volumes,
+                                   const std::string& folder, const Variables& variables) {
+    std::vector<BindMount> mounts;
+    for (const Value& mount : container["volumeMounts"].items()) {
+        const auto volume =
+            std::find_if(volumes.volumes.begin(), volumes.volumes.end(),
+                         [&](const VolumePlan& each) { return each.name == mount["name"].text(); });
+        if (volume == volumes.volumes.end()) continue;
+        std::string source = volume_source(*volume, folder);
+        std::string inside = mount["subPath"].text();
+        if (mount.has("subPathExpr")) inside = expand(mount["subPathExpr"].text(), variables);
+        if (!inside.empty() && !leaves(inside)) source += "/" + inside;
+        const bool read_only =
+            mount["readOnly"].boolean_or(false) || volume->kind == VolumePlan::Kind::files;
+        std::string target = mount["mountPath"].text();
+        if (!target.starts_with('/')) target.insert(0, "/");
+        mounts.push_back({source, target, read_only});
+    }
+    std::stable_sort(mounts.begin(), mounts.end(), [](const BindMount& a, const BindMount& b) {
+        return a.target.size() < b.target.size();
+    });
+    return mounts;
+}
+
+}  // namespace muster::agent

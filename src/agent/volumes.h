@@ -1,0 +1,46 @@
+// agent/volumes.h - what a pod's volumes hold and where its containers see them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/container_root.h"
+#include "agent/environment.h"
+#include "agent/pod_sources.h"
+#include "api/value.h"
+
+namespace muster::agent {
+
+struct VolumeFile {
+    std::string path;  // Inside the volume.
+    std::string content;
+    int mode = 0644;
+};
+
+/// One volume as it is to be made.
+struct VolumePlan {
+    enum class Kind { folder, memory, machine_path, files };
+    std::string name;
+    Kind kind = Kind::folder;
+    std::int64_t size_limit = 0;  // Memory; 0: none.
+    std::string machine_path;     // hostPath
+    std::string path_type;        // "", Directory, DirectoryOrCreate, File, FileOrCreate, ...
+    std::vector<VolumeFile> files;
+};
+
+/// All volumes of a pod, or why they cannot be made, in the kubelet's words.
+struct VolumesPlan {
+    std::vector<VolumePlan> volumes;
+    std::string problem;
+};
+VolumesPlan plan_volumes(const api::Value& pod, const Sources& sources, const PodPlace& place);
+
+/// Where a volume's content is: hostPath's own path, else folder/NAME.
+std::string volume_source(const VolumePlan& volume, const std::string& folder);
+
+/// What a container mounts, shortest path first. subPath is inside the volume; a subPathExpr is
+/// expanded with the container's variables.
+std::vector<BindMount> plan_mounts(const api::Value& container, const VolumesPlan& volumes,
+                                   const std::string& folder, const Variables& variables);
+
+}  // namespace muster::agent
