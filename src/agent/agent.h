@@ -88,8 +88,9 @@ public:
     /// The service for the API server, whose responders live on `caller`.
     std::unique_ptr<NodeService> make_service(Loop& caller);
 
+    struct State;  // The agent's own parts; see agent_state.h.
+
 private:
-    struct State;
     std::shared_ptr<State> state_;
 };
 

@@ -9,6 +9,7 @@
 #include "agent/pod_status.h"
 #include "api/json.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "kube/request.h"
 
 namespace muster::agent {
@@ -40,11 +41,11 @@ Ended ended_by(const RunReport& report) {
 }  // namespace
 
 PodWorker::PodWorker(PodHost& host, kube::ObjectPtr pod)
-    : host_(host), pod_(pod->value), uid_(pod->uid) {
+    : host_(host), object_(std::move(pod)), uid_(object_->uid) {
     seen_.acknowledged =
-        parse_rfc3339(pod_["status"]["startTime"].text()).value_or(host.loop.now());
-    seen_.host_ip = host_.node_address(pod_["spec"]["nodeName"].text());
-    told_status_ = pod_["status"];
+        parse_rfc3339(object_->value["status"]["startTime"].text()).value_or(host.loop.now());
+    seen_.host_ip = host_.node_address(object_->value["spec"]["nodeName"].text());
+    told_status_ = stable_hash(api::to_json(object_->value["status"]));
 }
 
 PodWorker::PodWorker(PodHost& host, kube::ObjectPtr pod, const FoundPod& found)
@@ -74,9 +75,9 @@ PodWorker::PodWorker(PodHost& host, kube::ObjectPtr pod, const FoundPod& found)
             if (!report.finished) container.ended->reason = "ContainerStatusUnknown";
         }
     }
-    const std::string phase = pod_["status"]["phase"].text();
-    if (!found.alive && pod_["spec"]["restartPolicy"].text() == "Never" && !found.runs.empty() &&
-        phase != "Succeeded" && phase != "Failed") {
+    const std::string phase = object_->value["status"]["phase"].text();
+    if (!found.alive && object_->value["spec"]["restartPolicy"].text() == "Never" &&
+        !found.runs.empty() && phase != "Succeeded" && phase != "Failed") {
         seen_.lost = true;
         seen_.sandbox = PodSeen::Sandbox::gone;
     }
@@ -89,7 +90,7 @@ PodWorker::~PodWorker() {
 
 void PodWorker::update(kube::ObjectPtr pod) {
     if (gone_) return;
-    pod_ = pod->value;
+    object_ = std::move(pod);
     step();
 }
 
@@ -97,8 +98,10 @@ void PodWorker::object_gone() {
     if (gone_) return;
     gone_ = true;
     seen_.removed = true;  // There is nothing left to delete, or to tell a status of.
-    pod_.at("metadata").set("deletionTimestamp", to_rfc3339(host_.loop.now()));
-    pod_.at("metadata").set("deletionGracePeriodSeconds", 0);
+    kube::Object last = *object_;
+    last.value.at("metadata").set("deletionTimestamp", to_rfc3339(host_.loop.now()));
+    last.value.at("metadata").set("deletionGracePeriodSeconds", 0);
+    object_ = std::make_shared<const kube::Object>(std::move(last));
     step();
 }
 
@@ -122,11 +125,12 @@ void PodWorker::take(const RunReport& report) {
     if (message && !message->empty()) ended.message = message->substr(0, kMessageLimit);
     note_end(container, std::move(ended));
     const ContainerSpec* spec = find_spec(report.container);
-    if (spec && wants_restart(pod_, *spec, container) && restart_at(container) > host_.loop.now())
+    if (spec && wants_restart(object_->value, *spec, container) &&
+        restart_at(container) > host_.loop.now())
         record("Warning", "BackOff",
                "Back-off restarting failed container " + report.container + " in pod " +
-                   pod_["metadata"]["name"].text() + "_" + pod_["metadata"]["namespace"].text() +
-                   "(" + uid_ + ")");
+                   object_->value["metadata"]["name"].text() + "_" +
+                   object_->value["metadata"]["namespace"].text() + "(" + uid_ + ")");
     step();
 }
 
@@ -142,7 +146,7 @@ void PodWorker::sandbox_lost() {
         ended.attempt = container.attempt;
         note_end(container, std::move(ended));
     }
-    const bool again = pod_["spec"]["restartPolicy"].text_or("Always") != "Never";
+    const bool again = object_->value["spec"]["restartPolicy"].text_or("Always") != "Never";
     seen_.lost = !again;
     seen_.sandbox = again ? PodSeen::Sandbox::none : PodSeen::Sandbox::gone;
     record("Warning", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
@@ -151,7 +155,7 @@ void PodWorker::sandbox_lost() {
 
 const ContainerSpec* PodWorker::find_spec(const std::string& name) {
     static thread_local std::vector<ContainerSpec> specs;
-    specs = containers_of(pod_);
+    specs = containers_of(object_->value);
     for (const ContainerSpec& spec : specs)
         if (spec.name == name) return &spec;
     return nullptr;
@@ -169,9 +173,9 @@ void PodWorker::later(Duration delay) {
 void PodWorker::step() {
     if (stepping_) return;
     stepping_ = true;
-    const Value& deadline = pod_["spec"]["activeDeadlineSeconds"];
+    const Value& deadline = object_->value["spec"]["activeDeadlineSeconds"];
     const Time now = host_.loop.now();
-    if (deadline.is_integer() && !is_finished(pod_, seen_) && !seen_.deadline_exceeded &&
+    if (deadline.is_integer() && !is_finished(object_->value, seen_) && !seen_.deadline_exceeded &&
         now >= seen_.acknowledged + seconds(deadline.as_integer())) {
         seen_.deadline_exceeded = true;
         record("Normal", "DeadlineExceeded",
@@ -179,15 +183,15 @@ void PodWorker::step() {
     }
     std::optional<Time> look_again;
     for (int round = 0; round < 100; ++round) {
-        const PodPlan plan = plan_pod(pod_, seen_, now);
+        const PodPlan plan = plan_pod(object_->value, seen_, now);
         for (const PodEvent& event : plan.events)
-            host_.record(pod_, event);
+            host_.record(object_->value, event);
         look_again = plan.look_again;
         const bool waits =
             plan.actions.empty() || (plan.actions[0].kind == Action::Kind::prepare && preparing_);
         if (waits) break;
         for (const Action& action : plan.actions) {
-            note(pod_, seen_, action, now);
+            note(object_->value, seen_, action, now);
             act(action);
         }
     }
@@ -232,14 +236,14 @@ void PodWorker::make_sandbox() {
         if (volume.kind == VolumePlan::Kind::memory)
             memory.push(Value::object(
                 {{"path", directory() + "/volumes/" + volume.name}, {"size", volume.size_limit}}));
-    const Value& metadata = pod_["metadata"];
-    const Value sandbox =
-        Value::object({{"uid", uid_},
-                       {"namespace", metadata["namespace"]},
-                       {"name", metadata["name"]},
-                       {"ip", address_},
-                       {"hostname", pod_["spec"]["hostname"].text_or(metadata["name"].text())},
-                       {"memoryVolumes", memory}});
+    const Value& metadata = object_->value["metadata"];
+    const Value sandbox = Value::object(
+        {{"uid", uid_},
+         {"namespace", metadata["namespace"]},
+         {"name", metadata["name"]},
+         {"ip", address_},
+         {"hostname", object_->value["spec"]["hostname"].text_or(metadata["name"].text())},
+         {"memoryVolumes", memory}});
     host_.machine.make_sandbox(uid_, sandbox, guarded([this](const std::string& problem) {
                                    if (!problem.empty()) {
                                        seen_.sandbox = PodSeen::Sandbox::none;
@@ -265,7 +269,8 @@ void PodWorker::start(const std::string& name) {
     const ContainerSeen& seen = seen_.containers[name];
     const std::string image_name = container["image"].text();
     const ImageMapping* image = find_mapping(host_.options.images, image_name);
-    const Environment environment = make_environment(pod_, container, sources_, place(), *image);
+    const Environment environment =
+        make_environment(object_->value, container, sources_, place(), *image);
     const std::string own = directory() + "/containers/" + name;
     const std::string run = own + "/" + std::to_string(seen.attempt);
 
@@ -368,8 +373,8 @@ void PodWorker::remove_object() {
         removing_ = true;
         return;
     }
-    const api::Key key{kPods.resource, pod_["metadata"]["namespace"].text(),
-                       pod_["metadata"]["name"].text()};
+    const api::Key key{kPods.resource, object_->value["metadata"]["namespace"].text(),
+                       object_->value["metadata"]["name"].text()};
     host_.transport.send(kube::remove(kPods, key, uid_, "", 0),
                          guarded([this](const net::Response& response) {
                              const bool done = response.status == 200 || response.status == 202 ||
@@ -385,18 +390,19 @@ void PodWorker::remove_object() {
 
 void PodWorker::tell_status() {
     if (gone_ || telling_) return;
-    Value status = make_status(pod_, seen_, host_.loop.now());
-    if (status == told_status_) return;
+    const Value status = make_status(object_->value, seen_, host_.loop.now());
+    const std::uint64_t hash = stable_hash(api::to_json(status));
+    if (hash == told_status_) return;
     telling_ = true;
-    const api::Key key{kPods.resource, pod_["metadata"]["namespace"].text(),
-                       pod_["metadata"]["name"].text()};
+    const api::Key key{kPods.resource, object_->value["metadata"]["namespace"].text(),
+                       object_->value["metadata"]["name"].text()};
     const Value body =
         Value::object({{"metadata", Value::object({{"uid", uid_}})}, {"status", status}});
     host_.transport.send(kube::patch(kPods, key, "status", "application/merge-patch+json", body),
-                         guarded([this, status](const net::Response& response) {
+                         guarded([this, hash](const net::Response& response) {
                              telling_ = false;
                              if (response.status == 200) {
-                                 told_status_ = status;
+                                 told_status_ = hash;
                              } else if (response.status != 404 && response.status != 409) {
                                  later(kRetry);
                                  return;

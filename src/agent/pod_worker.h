@@ -52,7 +52,7 @@ public:
     /// Plans and does, until nothing is left to do now.
     void step();
 
-    const api::Value& pod() const { return pod_; }
+    const api::Value& pod() const { return object_->value; }
     const PodSeen& seen() const { return seen_; }
     const std::string& uid() const { return uid_; }
 
@@ -84,7 +84,7 @@ private:
     void remove_object();
     void tell_status();
     void record(const std::string& type, const std::string& reason, const std::string& message) {
-        host_.record(pod_, {type, reason, message});
+        host_.record(object_->value, {type, reason, message});
     }
 
     /// Wraps a callback so that it does nothing once the worker is gone.
@@ -97,7 +97,7 @@ private:
     }
 
     PodHost& host_;
-    api::Value pod_;
+    kube::ObjectPtr object_;
     std::string uid_;
     PodSeen seen_;
     std::string address_;
@@ -110,7 +110,7 @@ private:
     bool preparing_ = false;  // Until all of them are answered.
     std::string told_problem_;
 
-    api::Value told_status_;
+    std::uint64_t told_status_ = 0;  // Its hash.
     bool telling_ = false;
     bool removing_ = false;
     bool gone_ = false;  // The object is.

@@ -79,7 +79,7 @@ void PodWorker::prepare() {
 }
 
 void PodWorker::fetch() {
-    const SourcesNeeded needed = sources_needed(pod_);
+    const SourcesNeeded needed = sources_needed(object_->value);
     incoming_ = {};
     fetching_ = 1;
     for (const std::string& name : needed.config_maps)
@@ -88,7 +88,7 @@ void PodWorker::fetch() {
         fetch_object("secrets", name);
     for (const TokenRequest& request : needed.tokens)
         fetch_token(request);
-    sources_.services = host_.services(pod_["metadata"]["namespace"].text());
+    sources_.services = host_.services(object_->value["metadata"]["namespace"].text());
     host_.loop.post(guarded([this] { fetched(); }));
 }
 
@@ -96,7 +96,7 @@ void PodWorker::fetch_object(const char* resource, const std::string& name) {
     ++fetching_;
     const kube::Target target{{"", resource}, "v1"};
     const bool secret = resource == std::string("secrets");
-    host_.transport.send(kube::get(target, pod_["metadata"]["namespace"].text(), name),
+    host_.transport.send(kube::get(target, object_->value["metadata"]["namespace"].text(), name),
                          guarded([this, name, secret](const net::Response& response) {
                              if (response.status == 200)
                                  (secret ? incoming_.secrets : incoming_.config_maps)[name] =
@@ -112,29 +112,29 @@ void PodWorker::fetch_token(const TokenRequest& request) {
     if (!request.audience.empty()) spec.set("audiences", Value::array({request.audience}));
     spec.set("boundObjectRef", Value::object({{"kind", "Pod"},
                                               {"apiVersion", "v1"},
-                                              {"name", pod_["metadata"]["name"]},
+                                              {"name", object_->value["metadata"]["name"]},
                                               {"uid", uid_}}));
     const Value body = Value::object(
         {{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenRequest"}, {"spec", spec}});
-    const std::string account(pod_["spec"]["serviceAccountName"].text_or("default"));
-    host_.transport.send(
-        kube::create(target, pod_["metadata"]["namespace"].text(), account, "token", body),
-        guarded([this, request](const net::Response& response) {
-            const Value answer = body_of(response);
-            if (response.status < 300 && response.status >= 200)
-                sources_.tokens[request] = answer["status"]["token"].text();
-            else
-                sources_.token_problems[request] =
-                    std::string(answer["message"].text_or("no answer"));
-            fetched();
-        }));
+    const std::string account(object_->value["spec"]["serviceAccountName"].text_or("default"));
+    host_.transport.send(kube::create(target, object_->value["metadata"]["namespace"].text(),
+                                      account, "token", body),
+                         guarded([this, request](const net::Response& response) {
+                             const Value answer = body_of(response);
+                             if (response.status < 300 && response.status >= 200)
+                                 sources_.tokens[request] = answer["status"]["token"].text();
+                             else
+                                 sources_.token_problems[request] =
+                                     std::string(answer["message"].text_or("no answer"));
+                             fetched();
+                         }));
 }
 
 void PodWorker::fetched() {
     if (--fetching_ > 0) return;
     sources_ = std::move(incoming_);
     seen_.problem.clear();
-    volumes_ = plan_volumes(pod_, sources_, place());
+    volumes_ = plan_volumes(object_->value, sources_, place());
     seen_.problem = volumes_.problem;
     try {
         write_files();
@@ -170,18 +170,20 @@ void PodWorker::refresh() {
 void PodWorker::write_files() {
     const std::string folder = directory() + "/etc";
     make_directories(folder);
-    const std::string ns = pod_["metadata"]["namespace"].text();
-    const std::string name(pod_["spec"]["hostname"].text_or(pod_["metadata"]["name"].text()));
+    const std::string ns = object_->value["metadata"]["namespace"].text();
+    const std::string name(
+        object_->value["spec"]["hostname"].text_or(object_->value["metadata"]["name"].text()));
     std::string resolv = "search " + ns + ".svc.cluster.local svc.cluster.local cluster.local\n";
     resolv += std::string("nameserver ") + kDnsServiceAddress + "\noptions ndots:5\n";
     std::string hosts =
         "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost "
         "ip6-loopback\n" +
         address_ + "\t";
-    if (const std::string subdomain = pod_["spec"]["subdomain"].text(); !subdomain.empty())
+    if (const std::string subdomain = object_->value["spec"]["subdomain"].text();
+        !subdomain.empty())
         hosts += name + "." + subdomain + "." + ns + ".svc.cluster.local\t";
     hosts += name + "\n";
-    for (const Value& alias : pod_["spec"]["hostAliases"].items()) {
+    for (const Value& alias : object_->value["spec"]["hostAliases"].items()) {
         hosts += alias["ip"].text();
         for (const Value& host : alias["hostnames"].items())
             hosts += "\t" + host.text();
@@ -209,7 +211,7 @@ void PodWorker::write_volumes() {
 
 /// Containers that cannot be started are marked with why, before any of them is started.
 void PodWorker::check_containers() {
-    for (const ContainerSpec& spec : containers_of(pod_)) {
+    for (const ContainerSpec& spec : containers_of(object_->value)) {
         ContainerSeen& container = seen_.containers[spec.name];
         const std::string image_name = (*spec.value)["image"].text();
         const ImageMapping* image = find_mapping(host_.options.images, image_name);
@@ -224,7 +226,8 @@ void PodWorker::check_containers() {
             container.image_problem = unmapped_text(image_name);
             continue;
         }
-        const Environment made = make_environment(pod_, *spec.value, sources_, place(), *image);
+        const Environment made =
+            make_environment(object_->value, *spec.value, sources_, place(), *image);
         if (!made.problem.empty() && made.problem != container.config_problem)
             record("Warning", "Failed", "Error: " + made.problem);
         container.config_problem = made.problem;
@@ -233,7 +236,7 @@ void PodWorker::check_containers() {
 
 PodPlace PodWorker::place() const {
     PodPlace place;
-    place.node_name = pod_["spec"]["nodeName"].text();
+    place.node_name = object_->value["spec"]["nodeName"].text();
     place.host_ip = seen_.host_ip;
     place.pod_ip = address_;
     place.home = host_.home;

@@ -1,0 +1,242 @@
+// agent/agent.cpp - see agent.h.
+#include "agent/agent.h"
+
+#include <cstdlib>
+
+#include <arpa/inet.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include "agent/agent_state.h"
+#include "base/error.h"
+#include "base/log.h"
+
+namespace muster::agent {
+
+namespace {
+
+constexpr std::uint32_t kFirstPod = (10U << 24) | (244U << 16) | (1U << 8) | 1U;  // 10.244.1.1
+constexpr std::uint32_t kLastPod = (10U << 24) | (244U << 16) | (254U << 8) | 254U;
+
+std::uint32_t number_of(const std::string& ip) {
+    in_addr address{};
+    return ::inet_pton(AF_INET, ip.c_str(), &address) == 1 ? ntohl(address.s_addr) : 0;
+}
+
+std::string text_of(std::uint32_t number) {
+    const in_addr address{htonl(number)};
+    char text[INET_ADDRSTRLEN];
+    return ::inet_ntop(AF_INET, &address, text, sizeof(text));
+}
+
+std::string home_folder() {
+    if (const char* home = std::getenv("HOME"); home && *home == '/') return home;
+    const passwd* user = ::getpwuid(::getuid());
+    return user && user->pw_dir ? user->pw_dir : "/root";
+}
+
+}  // namespace
+
+Agent::State::State(Options its_options, Network& its_network, net::AsioLoop& its_loop,
+                    kube::Transport& its_transport)
+    : options(std::move(its_options)),
+      network(its_network),
+      loop(its_loop),
+      transport(its_transport),
+      machine(network, loop),
+      nodes(options, loop, transport),
+      events(loop, transport),
+      host{loop,
+           transport,
+           machine,
+           options,
+           home_folder(),
+           [this](const std::string& ns) { return names.services_in(ns); },
+           [this](const std::string& node) { return nodes.address_of(node); },
+           [this] { return take_address(); },
+           [this](const std::string& ip) { addresses.erase(number_of(ip)); },
+           [this](const api::Value& pod, const PodEvent& event) { events.record(pod, event); },
+           [this](const std::string& uid) { worker_over(uid); }} {}
+
+void Agent::State::start() {
+    find_old_pods();
+    dns = std::make_unique<DnsServer>(network, loop, names);
+    forwarder = std::make_unique<Forwarder>(network);
+    nodes.start();
+    watch();
+}
+
+void Agent::State::find_old_pods() {
+    MachineEvents told;
+    told.run = [this](const std::string& uid, const RunReport& report) { take_run(uid, report); };
+    told.lost = [this](const std::string& uid) {
+        const auto worker = workers.find(uid);
+        if (worker != workers.end()) return worker->second->sandbox_lost();
+        const auto pod = found.find(uid);
+        if (pod != found.end()) pod->second.alive = false;
+    };
+    for (FoundPod& pod : machine.find_pods(std::move(told))) {
+        if (pod.alive) addresses.insert(number_of(pod.sandbox["ip"].text()));
+        found.emplace(pod.uid, std::move(pod));
+    }
+    if (!found.empty())
+        log_info("agent", "found " + std::to_string(found.size()) + " pods of an earlier life");
+}
+
+void Agent::State::watch() {
+    const auto add = [this](kube::Target target, kube::WatchEvents told) {
+        watchers.push_back(
+            std::make_unique<kube::Watcher>(transport, loop, std::move(target), std::move(told)));
+        watchers.back()->start();
+    };
+    add({{"", "services"}, "v1"}, {[this](const kube::ObjectPtr& service) {
+                                       names.put_service(service);
+                                       names_changed();
+                                   },
+                                   [this](const api::Key& key, std::int64_t) {
+                                       names.remove_service(key);
+                                       names_changed();
+                                   },
+                                   [] {}});
+    add({{"discovery.k8s.io", "endpointslices"}, "v1"}, {[this](const kube::ObjectPtr& slice) {
+                                                             names.put_slice(slice);
+                                                             names_changed();
+                                                         },
+                                                         [this](const api::Key& key, std::int64_t) {
+                                                             names.remove_slice(key);
+                                                             names_changed();
+                                                         },
+                                                         [] {}});
+    add({{"", "pods"}, "v1"},
+        {[this](const kube::ObjectPtr& pod) { take_pod(pod); },
+         [this](const api::Key& key, std::int64_t) { drop_pod(key); }, [this] { end_orphans(); }});
+}
+
+void Agent::State::take_pod(const kube::ObjectPtr& pod) {
+    if (stopped || !nodes.is_ours(pod->value["spec"]["nodeName"].text())) return;
+    std::string& uid = uids[{pod->key.ns, pod->key.name}];
+    if (uid != pod->uid) {
+        // The same name, another pod: what ran under the name before is ended.
+        const auto old = workers.find(uid);
+        if (old != workers.end()) old->second->object_gone();
+        uid = pod->uid;
+    }
+    const auto known = workers.find(pod->uid);
+    if (known != workers.end()) return known->second->update(pod);
+    const auto old = found.extract(pod->uid);
+    auto& worker = workers[pod->uid];
+    worker = old.empty() ? std::make_unique<PodWorker>(host, pod)
+                         : std::make_unique<PodWorker>(host, pod, old.mapped());
+    worker->step();
+}
+
+void Agent::State::drop_pod(const api::Key& key) {
+    const auto uid = uids.find({key.ns, key.name});
+    if (uid == uids.end()) return;
+    const auto worker = workers.find(uid->second);
+    uids.erase(uid);
+    if (worker != workers.end()) worker->second->object_gone();
+}
+
+/// Pods of an earlier life whose objects are gone.
+void Agent::State::end_orphans() {
+    for (auto& [uid, pod] : found) {
+        const std::string ip = pod.sandbox["ip"].text();
+        machine.end_sandbox(uid, [this, orphan = uid, ip] {
+            addresses.erase(number_of(ip));
+            machine.forget(orphan);
+        });
+    }
+    found.clear();
+}
+
+void Agent::State::take_run(const std::string& uid, const RunReport& report) {
+    const auto worker = workers.find(uid);
+    if (worker != workers.end()) return worker->second->take(report);
+    const auto pod = found.find(uid);
+    if (pod == found.end()) return;
+    for (RunReport& known : pod->second.runs)
+        if (known.container == report.container && known.attempt == report.attempt) {
+            known = report;
+            return;
+        }
+    pod->second.runs.push_back(report);
+}
+
+/// Many changes come at once; one new table is enough for all of them.
+void Agent::State::names_changed() {
+    if (names_posted) return;
+    names_posted = true;
+    loop.post([weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->names_posted = false;
+        if (self->forwarder) self->forwarder->set(self->names.forwards());
+    });
+}
+
+void Agent::State::worker_over(const std::string& uid) {
+    // Called by the worker itself.
+    loop.post([weak = weak_from_this(), uid] {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->workers.erase(uid);
+        self->machine.forget(uid);
+    });
+}
+
+std::string Agent::State::take_address() {
+    for (std::uint32_t tries = 0; tries <= kLastPod - kFirstPod; ++tries) {
+        last_address =
+            last_address < kFirstPod || last_address >= kLastPod ? kFirstPod : last_address + 1;
+        const std::uint32_t last_part = last_address & 0xff;
+        if (last_part == 0 || last_part == 255) continue;
+        if (addresses.insert(last_address).second) return text_of(last_address);
+    }
+    throw Error(Reason::internal_error, "all addresses of pods are in use");
+}
+
+PodWorker* Agent::State::find_worker(const std::string& ns, const std::string& pod) {
+    const auto uid = uids.find({ns, pod});
+    if (uid == uids.end()) return nullptr;
+    const auto worker = workers.find(uid->second);
+    return worker == workers.end() ? nullptr : worker->second.get();
+}
+
+Agent::Agent(Options options, Network& network, net::AsioLoop& loop, kube::Transport& transport)
+    : state_(std::make_shared<State>(std::move(options), network, loop, transport)) {}
+
+Agent::~Agent() {
+    stop();
+}
+
+void Agent::start() {
+    state_->start();
+}
+
+void Agent::stop() {
+    state_->stopped = true;
+    state_->watchers.clear();
+    state_->workers.clear();
+    state_->machine.let_go();
+    state_->dns.reset();
+    state_->forwarder.reset();
+}
+
+void Agent::end_all(std::function<void()> done) {
+    State& state = *state_;
+    state.stopped = true;
+    state.watchers.clear();
+    std::vector<std::string> running;
+    for (const auto& [uid, worker] : state.workers)
+        if (worker->seen().sandbox == PodSeen::Sandbox::up) running.push_back(uid);
+    state.workers.clear();
+    state.ending = static_cast<int>(running.size());
+    if (running.empty()) return state.loop.post(std::move(done));
+    for (const std::string& uid : running)
+        state.machine.end_sandbox(uid, [self = state_, done] {
+            if (--self->ending == 0) done();
+        });
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,61 @@
+// agent/agent_state.h - the agent's parts, joined; shared by agent.cpp and node_service.cpp.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/agent.h"
+#include "agent/dns_server.h"
+#include "agent/event_writer.h"
+#include "agent/forwarder.h"
+#include "agent/local_machine.h"
+#include "agent/names.h"
+#include "agent/node_keeper.h"
+#include "agent/pod_worker.h"
+#include "kube/watcher.h"
+
+namespace muster::agent {
+
+struct Agent::State : std::enable_shared_from_this<Agent::State> {
+    State(Options its_options, Network& its_network, net::AsioLoop& its_loop,
+          kube::Transport& its_transport);
+
+    void start();
+    void find_old_pods();
+    void watch();
+    void take_pod(const kube::ObjectPtr& pod);
+    void drop_pod(const api::Key& key);
+    void end_orphans();
+    void take_run(const std::string& uid, const RunReport& report);
+    void names_changed();
+    void worker_over(const std::string& uid);
+    std::string take_address();
+    PodWorker* find_worker(const std::string& ns, const std::string& pod);
+
+    Options options;
+    Network& network;
+    net::AsioLoop& loop;
+    kube::Transport& transport;
+    LocalMachine machine;
+    NodeKeeper nodes;
+    EventWriter events;
+    NameTable names;
+    std::unique_ptr<DnsServer> dns;
+    std::unique_ptr<Forwarder> forwarder;
+    PodHost host;
+    std::map<std::string, std::unique_ptr<PodWorker>> workers;  // By uid.
+    std::map<std::pair<std::string, std::string>, std::string> uids;
+    std::map<std::string, FoundPod> found;  // Not yet claimed by an object.
+    std::vector<std::unique_ptr<kube::Watcher>> watchers;
+    std::set<std::uint32_t> addresses;  // In use.
+    std::uint32_t last_address = 0;
+    bool names_posted = false;
+    int ending = 0;
+    bool stopped = false;
+};
+
+}  // namespace muster::agent
