@@ -169,15 +169,13 @@ void LocalMachine::say(const std::string& uid, const Value& request,
 
 void LocalMachine::make_sandbox(const std::string& uid, const Value& sandbox, Done done) {
     const std::string directory = pod_directory(uid);
-    const std::string description = api::to_json(sandbox);
-    spawner_.post([this, uid, directory, description, done, alive = std::weak_ptr<int>(alive_)] {
+    spawner_.post([this, uid, directory, sandbox, done, alive = std::weak_ptr<int>(alive_)] {
         std::string problem;
         try {
             make_directories(directory + "/shm");
-            for (const Value& volume :
-                 std::get<api::Parsed>(api::parse_json(description)).value["memoryVolumes"].items())
+            for (const Value& volume : sandbox["memoryVolumes"].items())
                 make_directories(volume["path"].text());
-            replace_file(directory + "/sandbox.json", description, 0600);
+            replace_file(directory + "/sandbox.json", api::to_json(sandbox), 0600);
             network_.start_pod(directory);
         } catch (const Error& error) {
             problem = error.what();

@@ -121,11 +121,14 @@ void PodWorker::fetch_token(const TokenRequest& request) {
                                       account, "token", body),
                          guarded([this, request](const net::Response& response) {
                              const Value answer = body_of(response);
-                             if (response.status < 300 && response.status >= 200)
-                                 sources_.tokens[request] = answer["status"]["token"].text();
-                             else
-                                 sources_.token_problems[request] =
+                             const std::string token = answer["status"]["token"].text();
+                             if (token.empty()) {
+                                 incoming_.token_problems[request] =
                                      std::string(answer["message"].text_or("no answer"));
+                             } else {
+                                 tokens_[request] = {host_.loop.now(), token};
+                                 incoming_.tokens[request] = token;
+                             }
                              fetched();
                          }));
 }

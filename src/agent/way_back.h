@@ -33,6 +33,7 @@ public:
 
     /// Runs `handler` on the caller's loop when the client is gone. Call it there.
     void watch_client();
+    Loop& caller() const { return caller_; }
     bool client_gone() const { return gone_; }
     /// Bytes handed over and not yet taken by the client.
     std::size_t buffered() const { return posted_ + waiting_; }
