@@ -37,6 +37,7 @@ struct Deciding {
     void evict();
     void find_places();
     void cycle_to_rest();
+    bool wake_gangs();
     void refresh_reasons();
     void tell();
 
@@ -200,8 +201,8 @@ void Deciding::find_places() {
 }
 
 void Deciding::cycle_to_rest() {
-    if (world.ledger.take_freed()) world.wake_bound_to_nodes();
-    while (!world.to_try.empty()) {
+    wake_gangs();  // Before anyone is tried, so that room goes to whoever is first.
+    while (!world.to_try.empty() || wake_gangs()) {
         std::vector<Nominee> nominees = nominate();
         std::sort(nominees.begin(), nominees.end(), turn_before);
         for (Nominee& nominee : nominees) {
@@ -217,6 +218,17 @@ void Deciding::cycle_to_rest() {
             admit(std::move(nominee));
         }
     }
+}
+
+// After any change on the nodes gangs are tried again, also when they were blocked before: once
+// what is promised has its seats, so that a gang tried twice gets the same answer.
+bool Deciding::wake_gangs() {
+    if (world.node_bound.empty()) return false;
+    world.ledger.settle();
+    if (world.gangs_tried == world.ledger.version()) return false;
+    world.gangs_tried = world.ledger.version();
+    world.wake_bound_to_nodes();
+    return !world.to_try.empty();
 }
 
 // One from each queue that has someone to try, against the state as it is; who does not fit is
@@ -256,15 +268,16 @@ void Deciding::block(QueueId id, ClassKey key, WaitReason reason) {
 }
 
 // Whoever was tried before the last admission is tried once more, so that the numbers of its reason
-// are those at rest.
+// are those at rest. Admissions only take, so it still does not fit.
 void Deciding::refresh_reasons() {
     for (const auto& [which, admitted_before] : std::exchange(blocked, {})) {
         const auto& [id, key] = which;
         const Pending& pending = world.queue(id).pending;
         if (admitted_before == decision.admits.size() || !pending.has(key)) continue;
         auto answer = evaluate(world, world.ledger, id, key);
-        VERIFY(std::holds_alternative<WaitReason>(answer));  // Admissions only take.
-        block(id, key, std::get<WaitReason>(std::move(answer)));
+        auto* reason = std::get_if<WaitReason>(&answer);
+        VERIFY(reason != nullptr);
+        block(id, key, std::move(*reason));
     }
 }
 
@@ -286,6 +299,8 @@ void Deciding::admit(Nominee nominee) {
     decision.admits.push_back({world.name_of(id), world.assignment(held)});
     world.hold(id, std::move(held));
     world.ledger.promise(world.name_of(id), shape);
+    // There was room for the whole gang: it sits down before anyone else.
+    if (shape.binds == Workload::Binds::quota_and_nodes) world.ledger.seat(world.name_of(id));
 }
 
 // Gives out the reasons that are news. From here on nothing is decided any more.

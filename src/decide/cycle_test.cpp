@@ -226,6 +226,10 @@ struct ObjectName {
     std::string operator()(const WorkloadFinished& c) const { return "w/" + c.id; }
     std::string operator()(const WorkloadReleased& c) const { return "w/" + c.id; }
     std::string operator()(const WorkloadFailed& c) const { return "w/" + c.id; }
+    std::string operator()(const WorkloadRemoved& c) const { return "w/" + c.id; }
+    std::string operator()(const NodeRemoved& c) const { return "n/" + c.name; }
+    std::string operator()(const PodBound& c) const { return "p/" + c.name; }
+    std::string operator()(const PodGone& c) const { return "p/" + c.name; }
     template <class Other>
     std::string operator()(const Other&) const {
         return {};
@@ -242,6 +246,7 @@ struct RandomWorld {
     std::map<std::string, Workload> alive;
     std::set<std::string> holding;
     std::set<std::string> evicting;
+    std::set<std::string> pods;
     std::int64_t named = 0;
 
     explicit RandomWorld(std::uint64_t seed) : random(seed) {}
@@ -289,8 +294,44 @@ struct RandomWorld {
         batch.emplace_back(WorkloadSet{one});
     }
 
+    // A pod sits down, of a workload or of nobody, where it was promised a seat or elsewhere.
+    void bind_pod() {
+        PodBound pod;
+        pod.name = "p" + std::to_string(named++);
+        pod.node = "n" + std::to_string(below(3));
+        pod.shape.requests["cpu"] = {1 + below(4)};
+        if (!holding.empty() && random.below(3) != 0) {
+            pod.workload = any_of(holding);
+            const PodSet& set = alive.at(pod.workload).pod_sets.front();
+            if (random.below(2) == 0) pod.shape.requests = set.pod.requests;
+            if (random.below(2) == 0) pod.pod_set = set.name;
+        }
+        pods.insert(pod.name);
+        batch.emplace_back(pod);
+    }
+
     void step() {
-        switch (random.below(10)) {
+        switch (random.below(14)) {
+            case 10:
+            case 11:
+                bind_pod();
+                break;
+            case 12:
+                if (!pods.empty()) {
+                    const std::string name = any_of(pods);
+                    pods.erase(name);
+                    batch.emplace_back(PodGone{name});
+                }
+                break;
+            case 13:
+                if (!holding.empty()) {
+                    const std::string name = take(any_of(holding));
+                    batch.emplace_back(WorkloadRemoved{name});
+                    if (random.below(2) == 0) batch.emplace_back(WorkloadReleased{name});
+                } else {
+                    batch.emplace_back(NodeRemoved{"n" + std::to_string(below(3))});
+                }
+                break;
             case 0:
                 change_queue();
                 break;

@@ -70,11 +70,12 @@ void check_phases(const World& world, std::vector<std::string>& broken) {
 
 /// At rest: whoever is said not to fit does not, and every other waits behind one who does not.
 void check_waiting(const World& world, std::vector<std::string>& broken) {
-    if (world.structure_changed || !world.to_try.empty() || !world.to_place.empty() ||
-        world.ledger.has_freed()) {
+    if (world.structure_changed || !world.to_try.empty() || !world.to_place.empty()) {
         return;
     }
     Ledger ledger = world.ledger;
+    ledger.settle();
+    if (!world.node_bound.empty() && ledger.version() != world.gangs_tried) return;
     for (const auto& [name, id] : world.queue_names.by_name()) {
         const QueueEntry& entry = world.queue(id);
         for (const ClassKey key : entry.pending.classes()) {

@@ -107,6 +107,7 @@ struct World {
     bool structure_changed = false;    // Quotas, flavors, cohorts: see settle in cycle.cpp.
     std::set<QueueId> queues_changed;  // Their activity must be found again.
     std::set<QueueId> to_try;          // Queues that may have someone to admit.
+    std::uint64_t gangs_tried = 0;     // The ledger's version when gangs were last tried.
     std::set<QueueId> node_bound;      // At least all queues where someone waits for nodes.
     std::set<WorkloadId> to_place;     // Waiting ones whose place in a queue may have changed.
     std::set<WorkloadId> to_check;     // Holding ones that may have to go.

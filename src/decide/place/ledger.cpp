@@ -60,11 +60,15 @@ std::optional<GangRefusal> try_gang(Seats& seats, const Shape& shape) {
 }  // namespace
 
 void Ledger::set_node(const Node& node) {
-    if (seats_.set_node(node)) freed();
+    if (!seats_.set_node(node)) return;
+    crowded_.insert(seats_.node_id(node.name));
+    unsettled_ = true;
+    changed();
 }
 
 void Ledger::remove_node(std::string_view name) {
     seats_.remove_node(name);
+    crowded_.insert(seats_.node_id(name));
     unsettled_ = true;
     changed();
 }
@@ -83,13 +87,14 @@ void Ledger::bind(const PodBound& pod) {
     bound.pod_set = pod.pod_set;
     bound.need = seats_.need_of(std::make_shared<const PodShape>(pod.shape));
     seats_.take(bound.node, bound.need);
+    crowded_.insert(bound.node);
     const NodeId node = bound.node;
     bound_.emplace(pod.name, std::move(bound));
     changed();
     unsettled_ = true;
     if (pod.workload.empty()) return;
     pods_of_[pod.workload].insert(pod.name);
-    recount(pod.workload, node);
+    rebound_[pod.workload].insert(node);
 }
 
 void Ledger::unbind(std::string_view pod) {
@@ -99,12 +104,14 @@ void Ledger::unbind(std::string_view pod) {
     const std::string name = found->first;
     bound_.erase(found);
     seats_.give(bound.node, bound.need);
-    freed();
+    unsettled_ = true;
+    changed();
     if (bound.workload.empty()) return;
     const auto siblings = pods_of_.find(bound.workload);
     siblings->second.erase(name);
     if (siblings->second.empty()) pods_of_.erase(siblings);
-    recount(bound.workload, std::nullopt);
+    Nodes& nodes = rebound_[bound.workload];
+    if (const auto node = nodes.find(bound.node); node != nodes.end()) nodes.erase(node);
 }
 
 void Ledger::promise(const std::string& workload, const Shape& shape) {
@@ -117,11 +124,13 @@ void Ledger::promise(const std::string& workload, const Shape& shape) {
                              .unbound = 0,
                              .seats = {}});
     }
-    recount(workload, std::nullopt);
-    // A gang was admitted because there is room for it: it sits down before anyone else.
-    if (shape.binds == Workload::Binds::quota_and_nodes) seat(made);
+    recount(workload, {});
     unsettled_ = true;
     changed();
+}
+
+void Ledger::seat(const std::string& workload) {
+    seat(promises_.at(workload));
 }
 
 void Ledger::withdraw(const std::string& workload) {
@@ -132,7 +141,8 @@ void Ledger::withdraw(const std::string& workload) {
             seats_.give(node, set.need);
     }
     promises_.erase(found);
-    freed();
+    unsettled_ = true;
+    changed();
 }
 
 std::optional<GangRefusal> Ledger::refusal(const Shape& shape, Options::Capacity capacity) {
@@ -143,13 +153,18 @@ std::optional<GangRefusal> Ledger::refusal(const Shape& shape, Options::Capacity
 void Ledger::settle() {
     if (!unsettled_) return;
     unsettled_ = false;
+    for (auto& [workload, nodes] : std::exchange(rebound_, {}))
+        recount(workload, std::move(nodes));
     empty_overfull_nodes();
-    for (auto& [workload, promise] : promises_)
-        seat(promise);
-}
-
-bool Ledger::take_freed() {
-    return std::exchange(freed_, false);
+    std::erase_if(seatless_, [&](const std::string& workload) {
+        const auto promise = promises_.find(workload);
+        if (promise == promises_.end()) return true;
+        seat(promise->second);
+        return std::all_of(promise->second.sets.begin(), promise->second.sets.end(),
+                           [](const PromisedSet& set) {
+                               return static_cast<std::int64_t>(set.seats.size()) == set.unbound;
+                           });
+    });
 }
 
 std::vector<Holder> Ledger::holders(std::string_view resource, std::string_view node) const {
@@ -197,7 +212,7 @@ Amount Ledger::free(std::string_view resource) const {
 }
 
 // Which bound pods stand for which pod set: by name, else by equal requests, else by what is left.
-void Ledger::recount(const std::string& workload, std::optional<NodeId> bound_to) {
+void Ledger::recount(const std::string& workload, Nodes bound_to) {
     const auto found = promises_.find(workload);
     if (found == promises_.end()) return;
     std::vector<PromisedSet>& sets = found->second.sets;
@@ -224,22 +239,32 @@ void Ledger::recount(const std::string& workload, std::optional<NodeId> bound_to
         return pod.pod_set.empty() && pod.need.requests == set.need.requests;
     });
     settle_by([](const Bound& pod, const PromisedSet&) { return pod.pod_set.empty(); });
-    for (PromisedSet& set : sets)
+    for (PromisedSet& set : sets) {
         fit_seats(set, bound_to);
+        if (static_cast<std::int64_t>(set.seats.size()) < set.unbound) seatless_.insert(workload);
+    }
 }
 
-void Ledger::fit_seats(PromisedSet& set, std::optional<NodeId> bound_to) {
-    while (static_cast<std::int64_t>(set.seats.size()) > set.unbound) {
-        auto seat = set.seats.end() - 1;
-        if (bound_to) {
-            const auto there = std::find(set.seats.begin(), set.seats.end(), *bound_to);
-            if (there != set.seats.end()) seat = there;
+// Seats of pods that are bound by now: first those where they sit, else the last by name.
+void Ledger::fit_seats(PromisedSet& set, Nodes& bound_to) {
+    const auto surplus = [&] { return static_cast<std::int64_t>(set.seats.size()) > set.unbound; };
+    std::sort(set.seats.begin(), set.seats.end(),
+              [&](NodeId a, NodeId b) { return seats_.name_of(a) < seats_.name_of(b); });
+    for (auto seat = set.seats.begin(); surplus() && seat != set.seats.end();) {
+        const auto there = bound_to.find(*seat);
+        if (there == bound_to.end()) {
+            ++seat;
+            continue;
         }
-        if (bound_to != *seat) freed_ = true;
+        bound_to.erase(there);
         seats_.give(*seat, set.need);
-        set.seats.erase(seat);
+        seat = set.seats.erase(seat);
     }
-    if (static_cast<std::int64_t>(set.seats.size()) < set.unbound) unsettled_ = true;
+    while (surplus()) {
+        seats_.give(set.seats.back(), set.need);
+        set.seats.pop_back();
+        changed();
+    }
 }
 
 void Ledger::seat(Promise& promise) {
@@ -255,17 +280,25 @@ void Ledger::seat(Promise& promise) {
             if (!node) break;
             seats_.take(*node, set->need);
             set->seats.push_back(*node);
+            changed();
         }
     }
 }
 
 // A pod was bound where another is promised to sit: the promised one looks for another place.
 void Ledger::empty_overfull_nodes() {
+    const auto crowded = std::exchange(crowded_, {});
+    if (std::none_of(crowded.begin(), crowded.end(),
+                     [&](NodeId node) { return seats_.is_overfull(node); })) {
+        return;
+    }
     for (auto& [workload, promise] : promises_) {
         for (PromisedSet& set : promise.sets) {
             std::erase_if(set.seats, [&](NodeId node) {
                 if (!seats_.is_overfull(node)) return false;
                 seats_.give(node, set.need);
+                changed();
+                seatless_.insert(workload);
                 return true;
             });
         }
@@ -326,12 +359,6 @@ Amount Ledger::seatless(ResourceId resource) const {
         }
     }
     return sum;
-}
-
-void Ledger::freed() {
-    freed_ = true;
-    unsettled_ = true;
-    changed();
 }
 
 std::vector<std::string> Ledger::broken_invariants() const {

@@ -40,22 +40,23 @@ public:
     void unbind(std::string_view pod);
 
     /// The pods of an admitted workload: those not bound yet are promised from now on. Called
-    /// again, the new pods replace the old ones.
+    /// again, the new pods replace the old ones. They get seats when the ledger settles.
     void promise(const std::string& workload, const Shape& shape);
+    /// Seats its promised pods at once: those of a gang for which there is room now.
+    void seat(const std::string& workload);
     /// Nothing is promised to the workload any more; its bound pods stay until they are gone.
     void withdraw(const std::string& workload);
 
     /// Absent when all pods of the shape fit now, beside everything that is promised.
     std::optional<GangRefusal> refusal(const Shape& shape, Options::Capacity capacity);
 
-    /// Seats promised pods that have none and moves those whose node has become too full.
+    /// Works in what has happened to bound pods and nodes, in the order of names, not of arrival:
+    /// seats promised pods that have none and moves those whose node has become too full.
     void settle();
 
-    /// Grows whenever something changes on the nodes.
+    /// Grows whenever something changes on the nodes. Pods are seated one by one, so what did not
+    /// fit may fit after any change, also after one that only takes.
     std::uint64_t version() const { return version_; }
-    /// True once after something was freed or added: what did not fit may fit now.
-    bool take_freed();
-    bool has_freed() const { return freed_; }
 
     /// Who holds how much of a resource, most first; on one node or (empty) on all.
     std::vector<Holder> holders(std::string_view resource, std::string_view node) const;
@@ -85,23 +86,25 @@ private:
         std::vector<PromisedSet> sets;
     };
 
-    void recount(const std::string& workload, std::optional<NodeId> bound_to);
-    void fit_seats(PromisedSet& set, std::optional<NodeId> bound_to);
+    using Nodes = std::multiset<NodeId>;
+    void recount(const std::string& workload, Nodes bound_to);
+    void fit_seats(PromisedSet& set, Nodes& bound_to);
     void seat(Promise& promise);
     void empty_overfull_nodes();
     std::optional<GangRefusal> per_node(const Shape& shape);
     std::optional<GangRefusal> aggregate(const Shape& shape);
     std::vector<Refusal::Lack> sums_short(const Shape& shape);
     Amount seatless(ResourceId resource) const;
-    void freed();
     void changed() { ++version_; }
 
     Seats seats_;
     std::map<std::string, Bound, std::less<>> bound_;                    // By pod name.
     std::map<std::string, std::set<std::string>, std::less<>> pods_of_;  // By workload.
     std::map<std::string, Promise, std::less<>> promises_;               // By workload.
+    std::map<std::string, Nodes> rebound_;  // Workloads whose pods came or went, and where to.
+    std::set<std::string> seatless_;        // At least all workloads that lack seats.
+    std::set<NodeId> crowded_;              // Nodes that took a pod or changed.
     std::uint64_t version_ = 0;
-    bool freed_ = false;
     bool unsettled_ = false;
 };
 
