@@ -34,7 +34,8 @@ std::string log_query(const LogsOptions& options) {
     return query;
 }
 
-void print_log(Command& command, const std::string& pod, const LogsOptions& options) {
+void print_log(Command& command, const std::string& pod, LogsOptions options) {
+    if (options.container.empty()) options.container = usual_container(command, pod);
     const std::string path = "/api/v1/namespaces/" + command.ns() + "/pods/" + pod + "/log";
     net::Request request = get_request(path + log_query(options));
     request.headers.set("Accept", "*/*");

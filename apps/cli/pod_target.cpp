@@ -57,6 +57,24 @@ std::vector<std::string> pods_selected(Command& command, const std::string& sele
     return names;
 }
 
+std::string usual_container(Command& command, const std::string& pod) {
+    const auto object =
+        command.session().find("/api/v1/namespaces/" + command.ns() + "/pods/" + pod);
+    if (!object) return "";  // The request itself says what is wrong.
+    const Value& containers = (*object)["spec"]["containers"];
+    std::vector<std::string> names;
+    for (const Value& container : containers.items())
+        names.push_back(container["name"].text());
+    for (const Value& container : (*object)["spec"]["initContainers"].items())
+        names.push_back(container["name"].text() + " (init)");
+    const Value& wanted =
+        (*object)["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"];
+    const std::string chosen = wanted.is_string() ? wanted.text() : containers[0]["name"].text();
+    if (names.size() > 1)
+        print_error("Defaulted container \"" + chosen + "\" out of: " + join(names, ", ") + "\n");
+    return chosen;
+}
+
 std::string pod_of(Command& command, const std::string& target) {
     const auto halves = split_first(target, '/');
     if (!halves) return target;
