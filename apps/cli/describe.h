@@ -27,6 +27,8 @@ std::string spelled_out(const std::string& field);
 /// Title, then one line an entry, or <none>.
 std::string label_lines(const std::string& title, const api::Value& labels);
 std::string annotation_lines(const api::Value& annotations);
+/// The volumes of a pod, each with what it is made of.
+std::string volume_lines(const api::Value& volumes);
 /// The Events: part; tabs not yet aligned. A form feed ends the columns before it.
 std::string event_lines(const std::vector<api::Value>& events, Time now);
 /// "5m" since an RFC 3339 time; "<unknown>" when there is none.

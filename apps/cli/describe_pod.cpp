@@ -72,11 +72,21 @@ std::string resource_lines(const std::string& title, const Value& list) {
     return "    " + title + ":\n" + join(lines, "");
 }
 
-std::string environment_text(const Value& variable) {
+/// What a field of the pod gives a variable, where kubectl knows it too.
+std::string field_text(const Value& pod, const std::string& path) {
+    if (path == "metadata.name" || path == "metadata.namespace" || path == "metadata.uid" ||
+        path == "spec.nodeName" || path == "spec.serviceAccountName")
+        return pod.path(path).text();
+    return "";
+}
+
+std::string environment_text(const Value& pod, const Value& variable) {
     const Value& from = variable["valueFrom"];
     if (!from.is_object()) return variable["value"].text();
-    if (const Value* field = from.find("fieldRef"))
-        return "(" + (*field)["apiVersion"].text() + ":" + (*field)["fieldPath"].text() + ")";
+    if (const Value* field = from.find("fieldRef")) {
+        const std::string path = (*field)["fieldPath"].text();
+        return field_text(pod, path) + " (" + (*field)["apiVersion"].text() + ":" + path + ")";
+    }
     if (const Value* resource = from.find("resourceFieldRef"))
         return (*resource)["resource"].text();
     for (const auto& [field, what] :
@@ -90,12 +100,12 @@ std::string environment_text(const Value& variable) {
     return "";
 }
 
-std::string environment_lines(const Value& container) {
+std::string environment_lines(const Value& pod, const Value& container) {
     const Value& variables = container["env"];
     if (variables.empty()) return "    Environment:\t<none>\n";
     std::string out = "    Environment:\n";
     for (const Value& variable : variables.items())
-        out += "      " + variable["name"].text() + ":\t" + environment_text(variable) + "\n";
+        out += "      " + variable["name"].text() + ":\t" + environment_text(pod, variable) + "\n";
     return out;
 }
 
@@ -110,7 +120,44 @@ std::string mount_lines(const Value& container) {
     return out;
 }
 
-std::string container_lines(const std::string& title, const Value& containers,
+std::string port_line(const std::string& title, const Value& ports, const char* field) {
+    std::vector<std::string> texts;
+    for (const Value& port : ports.items()) {
+        const std::string protocol = port["protocol"].text();
+        texts.push_back(std::to_string(port[field].integer_or(0)) + "/" +
+                        (protocol.empty() ? "TCP" : protocol));
+    }
+    return "    " + title + (texts.size() > 1 ? "s:\t" : ":\t") +
+           (texts.empty() ? "<none>" : join(texts, ", ")) + "\n";
+}
+
+/// "Liveness:  http-get http://:8080/healthz delay=0s timeout=1s period=10s #success=1 #failure=3"
+std::string probe_line(const std::string& title, const Value& probe) {
+    if (!probe.is_object()) return "";
+    std::string what = "unknown";
+    if (const Value* get = probe.find("httpGet")) {
+        what = "http-get " + to_lower((*get)["scheme"].text_or("HTTP")) + "://" +
+               (*get)["host"].text() + ":" + scalar((*get)["port"]) + (*get)["path"].text();
+    } else if (const Value* command = probe.find("exec")) {
+        std::vector<std::string> words;
+        for (const Value& word : (*command)["command"].items())
+            words.push_back(word.text());
+        what = "exec [" + join(words, " ") + "]";
+    } else if (const Value* socket = probe.find("tcpSocket")) {
+        what = "tcp-socket " + (*socket)["host"].text() + ":" + scalar((*socket)["port"]);
+    } else if (const Value* grpc = probe.find("grpc")) {
+        what = "grpc <pod>:" + scalar((*grpc)["port"]) + " " + (*grpc)["service"].text();
+    }
+    const auto number = [&](const char* field) {
+        return std::to_string(probe[field].integer_or(0));
+    };
+    return "    " + title + ":\t" + what + " delay=" + number("initialDelaySeconds") +
+           "s timeout=" + number("timeoutSeconds") + "s period=" + number("periodSeconds") +
+           "s #success=" + number("successThreshold") + " #failure=" + number("failureThreshold") +
+           "\n";
+}
+
+std::string container_lines(const std::string& title, const Value& pod, const Value& containers,
                             const Value& statuses) {
     if (containers.empty()) return "";
     std::string out = title + ":\n";
@@ -120,14 +167,8 @@ std::string container_lines(const std::string& title, const Value& containers,
         out += "  " + name + ":\n    Container ID:\t" + status["containerID"].text() + "\n";
         out += "    Image:\t" + container["image"].text() + "\n    Image ID:\t" +
                status["imageID"].text() + "\n";
-        std::vector<std::string> ports;
-        for (const Value& port : container["ports"].items()) {
-            const std::string protocol = port["protocol"].text();
-            ports.push_back(scalar(port["containerPort"]) + "/" +
-                            (protocol.empty() ? "TCP" : protocol));
-        }
-        out += std::string(ports.size() > 1 ? "    Ports:\t" : "    Port:\t") +
-               (ports.empty() ? "<none>" : join(ports, ", ")) + "\n";
+        out += port_line("Port", container["ports"], "containerPort");
+        out += port_line("Host Port", container["ports"], "hostPort");
         out += list_lines("Command", container["command"]) + list_lines("Args", container["args"]);
         if (!status.is_null()) {
             out += state_lines("State", status["state"]);
@@ -139,7 +180,10 @@ std::string container_lines(const std::string& title, const Value& containers,
         }
         out += resource_lines("Limits", container["resources"]["limits"]);
         out += resource_lines("Requests", container["resources"]["requests"]);
-        out += environment_lines(container) + mount_lines(container);
+        out += probe_line("Liveness", container["livenessProbe"]);
+        out += probe_line("Readiness", container["readinessProbe"]);
+        out += probe_line("Startup", container["startupProbe"]);
+        out += environment_lines(pod, container) + mount_lines(container);
     }
     return out;
 }
@@ -149,24 +193,6 @@ std::string condition_lines(const Value& conditions) {
     std::string out = "Conditions:\n  Type\tStatus\n";
     for (const Value& condition : conditions.items())
         out += "  " + condition["type"].text() + " \t" + condition["status"].text() + " \n";
-    return out;
-}
-
-/// Each volume with the one source that it has, its fields spelled out.
-std::string volume_lines(const Value& volumes) {
-    if (volumes.empty()) return "Volumes:\t<none>\n";
-    std::string out = "Volumes:\n";
-    for (const Value& volume : volumes.items()) {
-        out += "  " + volume["name"].text() + ":\n";
-        for (const auto& source : volume.members()) {
-            if (source.key == "name") continue;
-            out += "    Type:\t" + spelled_out(source.key) + "\n";
-            for (const auto& field : source.value.members()) {
-                if (!field.value.is_array() && !field.value.is_object())
-                    out += "    " + spelled_out(field.key) + ":\t" + scalar(field.value) + "\n";
-            }
-        }
-    }
     return out;
 }
 
@@ -222,16 +248,18 @@ std::string describe_pod(const Value& pod, const std::vector<Value>& events, Tim
     if (const std::string message = status["message"].text(); !message.empty())
         out += "Message:\t" + message + "\n";
     out += "IP:\t" + status["podIP"].text() + "\n";
-    if (!status["podIPs"].empty()) {
+    if (status["podIPs"].empty()) {
+        out += "IPs:\t<none>\n";
+    } else {
         out += "IPs:\n";
         for (const Value& ip : status["podIPs"].items())
             out += "  IP:\t" + ip["ip"].text() + "\n";
     }
     if (const std::string owner = owner_text(metadata); !owner.empty())
         out += "Controlled By:\t" + owner + "\n";
-    out +=
-        container_lines("Init Containers", spec["initContainers"], status["initContainerStatuses"]);
-    out += container_lines("Containers", spec["containers"], status["containerStatuses"]);
+    out += container_lines("Init Containers", pod, spec["initContainers"],
+                           status["initContainerStatuses"]);
+    out += container_lines("Containers", pod, spec["containers"], status["containerStatuses"]);
     out += condition_lines(status["conditions"]) + volume_lines(spec["volumes"]);
     out += "QoS Class:\t" + text_or_none(status["qosClass"]) + "\n";
     out += label_lines("Node-Selectors", spec["nodeSelector"]);
