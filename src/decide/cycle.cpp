@@ -87,6 +87,7 @@ void Deciding::settle() {
     std::set<QueueId> queues = std::exchange(world.queues_changed, {});
     if (std::exchange(world.structure_changed, false)) {
         world.tree.settle();
+        world.find_roots();
         for (QueueEntry& entry : world.queues) {
             for (GroupPlan& group : entry.plan.groups) {
                 group.label_keys.clear();

@@ -163,17 +163,18 @@ void World::reclaim(WorkloadId id) {
 }
 
 void World::wake_tree(QueueId which) {
-    const QuotaNode root = tree.root_of(queue(which).plan.node);
-    if (root == queue(which).plan.node) {
-        queue(which).pending.wake();
-        to_try.insert(which);
-        return;
+    const auto tree_of = queues_by_root.find(tree.root_of(queue(which).plan.node));
+    if (tree_of == queues_by_root.end()) return;  // New since: settling wakes everyone.
+    for (const QueueId id : tree_of->second) {
+        queue(id).pending.wake();
+        to_try.insert(id);
     }
-    for (std::size_t i = 0; i < queues.size(); ++i) {
-        if (tree.root_of(queues[i].plan.node) != root) continue;
-        queues[i].pending.wake();
-        to_try.insert(static_cast<QueueId>(i));
-    }
+}
+
+void World::find_roots() {
+    queues_by_root.clear();
+    for (std::size_t i = 0; i < queues.size(); ++i)
+        queues_by_root[tree.root_of(queues[i].plan.node)].push_back(static_cast<QueueId>(i));
 }
 
 void World::wake_all() {

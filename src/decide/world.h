@@ -96,6 +96,7 @@ struct World {
 
     Names<QueueId> queue_names;
     std::vector<QueueEntry> queues;  // By QueueId.
+    std::map<QuotaNode, std::vector<QueueId>> queues_by_root;
     Names<CohortId> cohort_names;
     std::vector<CohortEntry> cohorts;       // By CohortId.
     Names<LocalQueueId> local_queue_names;  // "ns/name"
@@ -144,6 +145,8 @@ struct World {
     /// Pods of a holder that are done give back what they had.
     void reclaim(WorkloadId id);
 
+    /// Finds again which queues share a tree. Requires: the tree is settled.
+    void find_roots();
     /// Everything in the queue's tree may be tried again.
     void wake_tree(QueueId queue);
     void wake_all();
