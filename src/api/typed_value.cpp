@@ -44,34 +44,43 @@ std::string member_step(std::string_view name) {
     return "f:" + std::string(name);
 }
 
+/// The value of an item's key, or its default; null pointer when it has neither.
+const Value* key_of(const Schema& list, const Value& item, const std::string& name) {
+    if (const Value* key = item.find(name)) return key;
+    const Schema::Field* field = struct_field(item_schema(list), name);
+    return field && field->default_value ? &*field->default_value : nullptr;
+}
+
 /// The step of a list's item; absent when it lacks a key that has no default.
 std::optional<std::string> item_step(const Schema& list, const Value& item) {
     if (list.list_kind == ListKind::set) return "v:" + to_json(item);
     if (!item.is_object()) return std::nullopt;
-    Value keys = Value::object();
-    std::vector<std::string> names = list.list_keys;
+    std::vector<std::string_view> names(list.list_keys.begin(), list.list_keys.end());
     std::sort(names.begin(), names.end());
-    for (const std::string& name : names) {
-        const Value* key = item.find(name);
-        if (!key) {
-            const Schema::Field* field = struct_field(item_schema(list), name);
-            if (field && field->default_value) key = &*field->default_value;
-        }
+    std::string step = "k:{";
+    for (const std::string_view name : names) {
+        const Value* key = key_of(list, item, std::string(name));
         if (!key) return std::nullopt;
-        keys.set(name, *key);
+        if (step.back() != '{') step += ',';
+        step += '"';
+        step += name;
+        step += "\":";
+        append_json(step, *key);
     }
-    return "k:" + to_json(keys);
+    return step + '}';
 }
 
 /// The items of a keyed list by their steps, in order; of items with one step only the first.
 class Items {
 public:
     Items(const Schema& list, const Value& value) {
+        steps_.reserve(value.size());
+        by_step_.reserve(value.size());
         for (const Value& item : value.items()) {
             std::optional<std::string> step = item_step(list, item);
             if (!step || by_step_.contains(*step)) continue;
-            by_step_.emplace(*step, &item);
             steps_.push_back(*std::move(step));
+            by_step_.emplace(steps_.back(), &item);
         }
     }
     const std::vector<std::string>& steps() const { return steps_; }
@@ -82,7 +91,7 @@ public:
 
 private:
     std::vector<std::string> steps_;
-    std::unordered_map<std::string, const Value*> by_step_;
+    std::unordered_map<std::string_view, const Value*> by_step_;
 };
 
 void add_fields(const Schema& schema, const Value& value, FieldSet& set) {
@@ -146,90 +155,87 @@ void find_faults(const Schema& schema, const Value& value, const std::string& pa
     }
 }
 
-/// Walks two values at once; null pointers stand for what is not there.
-class Comparer {
-public:
+void put_below(FieldSet& set, const std::string& step, FieldSet below) {
+    if (!below.empty()) set.at(step) = std::move(below);
+}
+
+/// Null pointers stand for what is not there.
+Comparison compare(const Schema& schema, const Value* before, const Value* after);
+
+void compare_step(Comparison& result, const std::string& step, const Schema& schema,
+                  const Value* before, const Value* after) {
+    Comparison below = compare(schema, before, after);
+    put_below(result.removed, step, std::move(below.removed));
+    put_below(result.modified, step, std::move(below.modified));
+    put_below(result.added, step, std::move(below.added));
+}
+
+void compare_leaf(Comparison& result, const Value* before, const Value* after) {
+    if (!before) {
+        result.added.member = true;
+    } else if (!after) {
+        result.removed.member = true;
+    } else if (!(*before == *after)) {
+        result.modified.member = true;
+    }
+}
+
+void compare_members(Comparison& result, const Schema& schema, const Value* before,
+                     const Value* after) {
+    if (before) {
+        for (const Value::Member& member : before->members())
+            compare_step(result, member_step(member.key), member_schema(schema, member.key),
+                         &member.value, after ? after->find(member.key) : nullptr);
+    }
+    if (!after) return;
+    for (const Value::Member& member : after->members()) {
+        if (before && before->has(member.key)) continue;
+        compare_step(result, member_step(member.key), member_schema(schema, member.key), nullptr,
+                     &member.value);
+    }
+}
+
+void compare_items(Comparison& result, const Schema& schema, const Value* before,
+                   const Value* after) {
+    static const Value none;
+    const Items old_items(schema, before ? *before : none);
+    const Items new_items(schema, after ? *after : none);
+    for (const std::string& step : old_items.steps())
+        compare_step(result, step, item_schema(schema), old_items.find(step), new_items.find(step));
+    for (const std::string& step : new_items.steps()) {
+        if (!old_items.find(step))
+            compare_step(result, step, item_schema(schema), nullptr, new_items.find(step));
+    }
+}
+
+void compare_inside(Comparison& result, Shape shape, const Schema& schema, const Value* before,
+                    const Value* after) {
+    if (shape == Shape::members) compare_members(result, schema, before, after);
+    if (shape == Shape::items) compare_items(result, schema, before, after);
+}
+
+Comparison compare(const Schema& schema, const Value* before, const Value* after) {
     Comparison result;
-
-    void compare(const Schema& schema, const Value* before, const Value* after,
-                 std::vector<std::string>& path) {
-        const auto bare = [](const Value* value) { return !value || value->empty(); };
-        const Shape old_shape = before ? shape_of(schema, *before) : Shape::leaf;
-        const Shape new_shape = after ? shape_of(schema, *after) : Shape::leaf;
-        // Nothing inside either: the difference between {} or [] and null is still one.
-        if (bare(before) && bare(after)) return leaf(before, after, path);
-        const bool other_kind =
-            before && after && old_shape != new_shape && !before->is_null() && !after->is_null();
-        if (other_kind) {
-            compare_inside(old_shape, schema, before, nullptr, path);
-            compare_inside(new_shape, schema, nullptr, after, path);
-            return leaf(before, after, path);
-        }
-        const Shape shape = bare(before) ? new_shape : old_shape;
-        if (shape == Shape::leaf) return leaf(before, after, path);
-        compare_inside(shape, schema, before, after, path);
-        if (!before) insert(result.added, path);
-        if (!after) insert(result.removed, path);
+    const auto bare = [](const Value* value) { return !value || value->empty(); };
+    const Shape old_shape = before ? shape_of(schema, *before) : Shape::leaf;
+    const Shape new_shape = after ? shape_of(schema, *after) : Shape::leaf;
+    const bool other_kind =
+        before && after && old_shape != new_shape && !before->is_null() && !after->is_null();
+    const Shape shape = bare(before) ? new_shape : old_shape;
+    if ((bare(before) && bare(after)) || (!other_kind && shape == Shape::leaf)) {
+        // Also with nothing inside either: the difference between {} or [] and null is still one.
+        compare_leaf(result, before, after);
+    } else if (other_kind) {
+        compare_inside(result, old_shape, schema, before, nullptr);
+        compare_inside(result, new_shape, schema, nullptr, after);
+        compare_leaf(result, before, after);
+    } else {
+        compare_inside(result, shape, schema, before, after);
+        if (!before) result.added.member = true;
+        if (!after) result.removed.member = true;
     }
-
-private:
-    static void insert(FieldSet& set, const std::vector<std::string>& path) {
-        FieldSet* here = &set;
-        for (const std::string& step : path)
-            here = &here->at(step);
-        here->member = !path.empty();
-    }
-
-    void leaf(const Value* before, const Value* after, const std::vector<std::string>& path) {
-        if (!before) {
-            insert(result.added, path);
-        } else if (!after) {
-            insert(result.removed, path);
-        } else if (!(*before == *after)) {
-            insert(result.modified, path);
-        }
-    }
-
-    void compare_inside(Shape shape, const Schema& schema, const Value* before, const Value* after,
-                        std::vector<std::string>& path) {
-        if (shape == Shape::members) compare_members(schema, before, after, path);
-        if (shape == Shape::items) compare_items(schema, before, after, path);
-    }
-
-    void compare_members(const Schema& schema, const Value* before, const Value* after,
-                         std::vector<std::string>& path) {
-        const auto descend = [&](const std::string& name, const Value* old, const Value* now) {
-            path.push_back(member_step(name));
-            compare(member_schema(schema, name), old, now, path);
-            path.pop_back();
-        };
-        if (before) {
-            for (const Value::Member& member : before->members())
-                descend(member.key, &member.value, after ? after->find(member.key) : nullptr);
-        }
-        if (!after) return;
-        for (const Value::Member& member : after->members()) {
-            if (!before || !before->has(member.key)) descend(member.key, nullptr, &member.value);
-        }
-    }
-
-    void compare_items(const Schema& schema, const Value* before, const Value* after,
-                       std::vector<std::string>& path) {
-        static const Value none;
-        const Items old_items(schema, before ? *before : none);
-        const Items new_items(schema, after ? *after : none);
-        const auto descend = [&](const std::string& step) {
-            path.push_back(step);
-            compare(item_schema(schema), old_items.find(step), new_items.find(step), path);
-            path.pop_back();
-        };
-        for (const std::string& step : old_items.steps())
-            descend(step);
-        for (const std::string& step : new_items.steps()) {
-            if (!old_items.find(step)) descend(step);
-        }
-    }
-};
+    return result;
+}
 
 /// Both lists keep their own order as far as it goes: what both have stands as in `over`; what only
 /// the base has stands after the item of both that preceded it there, before what is new.
@@ -286,10 +292,7 @@ std::vector<std::string> typed_faults(const Schema& schema, const Value& value) 
 }
 
 Comparison compare_typed(const Schema& schema, const Value& before, const Value& after) {
-    Comparer comparer;
-    std::vector<std::string> path;
-    comparer.compare(schema, &before, &after, path);
-    return std::move(comparer.result);
+    return compare(schema, &before, &after);
 }
 
 Value merge_typed(const Schema& schema, const Value& base, const Value& over) {
