@@ -13,6 +13,8 @@
 
 #include <signal.h>
 
+#include "agent/agent.h"
+#include "agent/network.h"
 #include "apiserver/server.h"
 #include "apps/up/controllers.h"
 #include "apps/up/data_directory.h"
@@ -32,6 +34,9 @@
 
 namespace muster::up {
 namespace {
+
+constexpr auto nodes_patience = std::chrono::seconds(15);
+constexpr auto pods_patience = std::chrono::seconds(45);
 
 /// The address and port of "ADDRESS:PORT", "[::1]:PORT" or "PORT".
 struct Listen {
@@ -66,7 +71,7 @@ net::Subject server_subject(const Listen& listen) {
                      "kubernetes.default.svc",
                      "kubernetes.default.svc.cluster.local",
                      machine_name()};
-    subject.addresses = {"127.0.0.1", "::1", "10.96.0.1"};
+    subject.addresses = {"127.0.0.1", "::1", agent::kApiServiceAddress};
     if (listen.address == "0.0.0.0" || listen.address == "::") {
         for (std::string& address : machine_addresses())
             subject.addresses.push_back(std::move(address));
@@ -86,11 +91,33 @@ void run_on(net::AsioLoop& loop, const std::function<void()>& step) {
     done.get_future().wait();
 }
 
+/// The agent behind the API server's idea of a node.
+class NodeAdapter final : public apiserver::Node {
+public:
+    explicit NodeAdapter(std::unique_ptr<agent::NodeService> service)
+        : service_(std::move(service)) {}
+    void logs(const net::Request& request, const std::string& ns, const std::string& pod,
+              std::shared_ptr<net::Responder> responder) override {
+        service_->logs(request, ns, pod, std::move(responder));
+    }
+    void stream(const net::Request& request, const std::string& verb, const std::string& ns,
+                const std::string& pod, std::shared_ptr<net::Responder> responder) override {
+        service_->stream(request, verb, ns, pod, std::move(responder));
+    }
+    void proxy(net::Request request, const std::string& address, int port,
+               std::shared_ptr<net::Responder> responder) override {
+        service_->proxy(std::move(request), address, port, std::move(responder));
+    }
+
+private:
+    std::unique_ptr<agent::NodeService> service_;
+};
+
 /// All parts of a running Muster. Each lives on the loop named in its comment; the loops are last
 /// to go.
 class Parts {
 public:
-    Parts(const UpOptions& options, DataDirectory& data);
+    Parts(const UpOptions& options, DataDirectory& data, agent::Network& network);
     ~Parts();
     Parts(const Parts&) = delete;
     Parts& operator=(const Parts&) = delete;
@@ -104,26 +131,39 @@ public:
 private:
     void make_server(const Listen& listen, const Keys& keys);
     void make_controllers(const Keys& keys);
+    void make_agent(const Keys& keys);
     void write_kubeconfig(const Listen& listen, const Keys& keys) const;
+    void wait_for_nodes();
 
     const UpOptions& options_;
     DataDirectory& data_;
+    agent::Network& network_;
+    std::vector<agent::NodeDeclaration> nodes_;
     net::AsioLoop state_loop_;  // Store and API server.
     net::AsioLoop control_loop_;
+    net::AsioLoop agent_loop_;
     std::unique_ptr<store::Store> store_;
     std::unique_ptr<apiserver::Server> server_;
     std::unique_ptr<net::Server> front_;  // Has threads of its own; requests go to state_loop_.
     std::unique_ptr<kube::InProcessTransport> control_transport_;  // control_loop_
     std::unique_ptr<control::Runner> runner_;                      // control_loop_
     std::unique_ptr<Outside> outside_;                             // control_loop_
+    std::unique_ptr<kube::InProcessTransport> agent_transport_;    // agent_loop_
+    std::unique_ptr<agent::Agent> agent_;                          // agent_loop_
+    std::unique_ptr<NodeAdapter> node_;                            // state_loop_
     bool started_ = false;
 };
 
-Parts::Parts(const UpOptions& options, DataDirectory& data) : options_(options), data_(data) {
+Parts::Parts(const UpOptions& options, DataDirectory& data, agent::Network& network)
+    : options_(options), data_(data), network_(network) {
+    for (const std::string& text : options.nodes)
+        nodes_.push_back(agent::parse_node_declaration(text));
+    if (nodes_.empty()) nodes_.push_back(agent::parse_node_declaration(machine_declaration()));
     const Listen listen = parse_listen(options.listen);
     const Keys keys = load_keys(data, server_subject(listen), state_loop_.now());
     make_server(listen, keys);
     make_controllers(keys);
+    make_agent(keys);
     write_kubeconfig(listen, keys);
 }
 
@@ -151,6 +191,7 @@ void Parts::make_server(const Listen& listen, const Keys& keys) {
     options.certificate_authority_pem = keys.authority.certificate_pem;
     options.secure_port = front_->port();
     server_ = std::make_unique<apiserver::Server>(*store_, state_loop_, std::move(options));
+    front_->add_listener(network_.listen(agent::kApiServiceAddress, 443));
 }
 
 void Parts::make_controllers(const Keys& keys) {
@@ -164,8 +205,31 @@ void Parts::make_controllers(const Keys& keys) {
         *control_transport_, control_loop_,
         [this](const control::Call& call, auto done) { outside_->ask(call, std::move(done)); });
     outside_ = std::make_unique<Outside>(
-        control_loop_, nullptr, [this]() -> const kube::Cache& { return runner_->seen(); });
+        control_loop_,
+        [this](const std::string& host, int port) { return network_.dial(host, port); },
+        [this]() -> const kube::Cache& { return runner_->seen(); });
     add_controllers(*runner_, control_loop_, *server_, state_loop_, keys.authority.certificate_pem);
+}
+
+void Parts::make_agent(const Keys& keys) {
+    const net::Handler handler = [this](net::Request request,
+                                        std::shared_ptr<net::Responder> responder) {
+        server_->handle(std::move(request), std::move(responder));
+    };
+    agent_transport_ =
+        std::make_unique<kube::InProcessTransport>(handler, state_loop_, agent_loop_, "agent");
+    agent::Options options;
+    options.data_directory = data_.path();
+    options.nodes = nodes_;
+    options.certificate_authority_pem = keys.authority.certificate_pem;
+    if (const char* python = std::getenv("MUSTER_PYTHON_HOME"); python && *python != '\0') {
+        const auto ray = agent::ray_images(python);
+        options.images.insert(options.images.begin(), ray.begin(), ray.end());
+    }
+    agent_ = std::make_unique<agent::Agent>(std::move(options), network_, agent_loop_,
+                                            *agent_transport_);
+    node_ = std::make_unique<NodeAdapter>(agent_->make_service(state_loop_));
+    server_->set_node(node_.get());
 }
 
 void Parts::write_kubeconfig(const Listen& listen, const Keys& keys) const {
@@ -192,20 +256,61 @@ void Parts::start() {
     bootstrapped.get_future().wait();
     control_loop_.start("control");
     control_loop_.post([this] { runner_->start(); });
+    agent_loop_.start("agent");
+    agent_loop_.post([this] { agent_->start(); });
+    wait_for_nodes();
+}
+
+/// Until each declared node is there and Ready; then `muster get nodes` shows them at once.
+void Parts::wait_for_nodes() {
+    const auto until = std::chrono::steady_clock::now() + nodes_patience;
+    std::size_t ready = 0;
+    while (ready < nodes_.size() && std::chrono::steady_clock::now() < until) {
+        run_on(control_loop_, [&] {
+            ready = 0;
+            for (const agent::NodeDeclaration& declared : nodes_) {
+                const auto node = runner_->seen().find({{"", "nodes"}, "", declared.name});
+                if (!node) continue;
+                for (const api::Value& condition : node->value["status"]["conditions"].items()) {
+                    if (condition["type"].text_or("") == "Ready" &&
+                        condition["status"].text_or("") == "True")
+                        ++ready;
+                }
+            }
+        });
+        if (ready < nodes_.size()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    if (ready < nodes_.size())
+        log_warning("up", "not all nodes are ready yet; serving without them");
 }
 
 void Parts::stop(Pods pods) {
     started_ = false;
-    (void)pods;
+    if (pods == Pods::end) {
+        auto ended = std::make_shared<std::promise<void>>();
+        agent_loop_.post([this, ended] { agent_->end_all([ended] { ended->set_value(); }); });
+        if (ended->get_future().wait_for(pods_patience) != std::future_status::ready)
+            log_warning("up", "some pods have not ended in time; the next start clears them up");
+    }
     run_on(control_loop_, [this] { runner_->stop(); });
-    run_on(state_loop_, [this] { server_->stop(); });
+    run_on(agent_loop_, [this] { agent_->stop(); });
+    run_on(state_loop_, [this] {
+        server_->set_node(nullptr);
+        node_ = nullptr;
+        server_->stop();
+    });
     front_->stop();
+    run_on(agent_loop_, [this] {
+        agent_ = nullptr;
+        agent_transport_ = nullptr;
+    });
     run_on(control_loop_, [this] {
         runner_ = nullptr;
         outside_ = nullptr;
         control_transport_ = nullptr;
     });
     run_on(state_loop_, [this] { server_ = nullptr; });
+    agent_loop_.stop();
     control_loop_.stop();
     // The journal writes what is still under way before it goes.
     run_on(state_loop_, [this] { store_ = nullptr; });
@@ -231,9 +336,11 @@ int wait_for_signal(const sigset_t& signals) {
 
 int run_up(const UpOptions& options) {
     DataDirectory data(options.data.empty() ? usual_data_directory() : options.data);
+    // Before there are threads: it makes namespaces.
+    const std::unique_ptr<agent::Network> network = agent::Network::open(data.path());
     const sigset_t signals = ending_signals();
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    Parts parts(options, data);
+    Parts parts(options, data, *network);
     parts.start();
     std::printf("ready\n");
     std::fflush(stdout);
@@ -245,6 +352,7 @@ int run_up(const UpOptions& options) {
         std::_Exit(130);
     }).detach();
     parts.stop(Parts::Pods::end);
+    network->end();
     return 0;
 }
 
