@@ -36,27 +36,25 @@ COROUTINE_TRAPS = [
 
 BAD_NAMES = re.compile(r"(^|_)(utils?|helpers?|common|manager|impl|misc)(_|\.|$)")
 NOT_A_FUNCTION = re.compile(
-    r"\s*(if|for|while|switch|else|do|namespace|struct|class|enum|union|\}|case|TEST_CASE|SUBCASE|extern)\b|\s*\}")
+    r"(namespace|struct|class|enum|union|using|TEST_CASE|extern|constexpr|const|static constexpr)\b")
 
 
 def function_lengths(text: str) -> list[tuple[int, int]]:
-    """(first line, length) of each function body, by clang-format's layout: the body ends at the first line that
-    closes a brace at the indentation of the line where the signature began."""
+    """(first line, length) of each function that is defined outside of a class: by clang-format's layout its signature
+    begins at column 0 and its body ends at the next brace at column 0."""
     lines = text.splitlines()
     found = []
+    begin = 0
     for i, line in enumerate(lines):
-        if not line.endswith("{") or ")" not in line or NOT_A_FUNCTION.match(line):
+        if line and line[0] not in " }#/":
+            begin = i
+        if not line.endswith("{") or NOT_A_FUNCTION.match(lines[begin]) or "(" not in "".join(lines[begin:i + 1]):
             continue
-        begin = i
-        while begin > 0 and lines[begin].startswith(" " * 5) and lines[begin - 1].rstrip().endswith((",", "(")):
-            begin -= 1
-        indent = len(lines[begin]) - len(lines[begin].lstrip())
-        if NOT_A_FUNCTION.match(lines[begin]):
+        if line.startswith(" " * 8) or (begin != i and not all(b.startswith(" ") for b in lines[begin + 1:i + 1])):
             continue
-        for j in range(i + 1, len(lines)):
-            if lines[j].startswith(" " * indent + "}"):
-                found.append((begin + 1, j - begin + 1))
-                break
+        end = next((j for j in range(i + 1, len(lines)) if lines[j].startswith("}")), len(lines) - 1)
+        if not found or found[-1][0] != begin + 1:
+            found.append((begin + 1, end - begin + 1))
     return found
 
 

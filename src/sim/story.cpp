@@ -67,7 +67,9 @@ spec:
             template:
               spec:
                 containers:
-                - {name: head, image: rayproject/ray, resources: {requests: {cpu: 1, memory: 2G}, limits: {cpu: 1, memory: 2G}}}
+                - name: head
+                  image: rayproject/ray
+                  resources: {requests: {cpu: 1, memory: 2G}, limits: {cpu: 1, memory: 2G}}
           workerGroupSpecs:
           - groupName: small
             replicas: 1
@@ -77,7 +79,9 @@ spec:
             template:
               spec:
                 containers:
-                - {name: w, image: rayproject/ray, resources: {requests: {cpu: 2, memory: 2G}, limits: {cpu: 2, memory: 2G}}}
+                - name: w
+                  image: rayproject/ray
+                  resources: {requests: {cpu: 2, memory: 2G}, limits: {cpu: 2, memory: 2G}}
     - generictemplate:
         apiVersion: v1
         kind: ConfigMap
