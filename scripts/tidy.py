@@ -46,7 +46,7 @@ def function_lengths(text: str) -> list[tuple[int, int]]:
     found = []
     begin = 0
     for i, line in enumerate(lines):
-        if line and line[0] not in " }#/":
+        if line and line[0] not in " }#/" and not re.match(r"(public|private|protected):", line):
             begin = i
         if not line.endswith("{") or NOT_A_FUNCTION.match(lines[begin]) or "(" not in "".join(lines[begin:i + 1]):
             continue
