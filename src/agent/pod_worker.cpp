@@ -75,12 +75,31 @@ PodWorker::PodWorker(PodHost& host, kube::ObjectPtr pod, const FoundPod& found)
             if (!report.finished) container.ended->reason = "ContainerStatusUnknown";
         }
     }
+    if (found.alive) keep_verdicts();
     const std::string phase = object_->value["status"]["phase"].text();
     if (!found.alive && object_->value["spec"]["restartPolicy"].text() == "Never" &&
         !found.runs.empty() && phase != "Succeeded" && phase != "Failed") {
         seen_.lost = true;
         seen_.sandbox = PodSeen::Sandbox::gone;
     }
+}
+
+/// What the status says of a container that has run on is still true until a probe says otherwise.
+void PodWorker::keep_verdicts() {
+    for (const char* list : {"initContainerStatuses", "containerStatuses"})
+        for (const Value& status : object_->value["status"][list].items()) {
+            const auto found = seen_.containers.find(status["name"].text());
+            if (found == seen_.containers.end() || found->second.phase != Phase::running ||
+                found->second.attempt != status["restartCount"].integer_or(0))
+                continue;
+            ProbeState& startup = found->second.probes[static_cast<int>(ProbeKind::startup)];
+            ProbeState& readiness = found->second.probes[static_cast<int>(ProbeKind::readiness)];
+            if (status["started"].boolean_or(false)) startup.verdict = true;
+            if (status["ready"].boolean_or(false)) {
+                readiness.verdict = true;
+                readiness.ever_passed = true;
+            }
+        }
 }
 
 PodWorker::~PodWorker() {

@@ -58,6 +58,7 @@ public:
 
 private:
     std::string directory() const { return host_.machine.pod_directory(uid_); }
+    void keep_verdicts();
     void later(Duration delay);
     void act(const Action& action);
     const ContainerSpec* find_spec(const std::string& name);
