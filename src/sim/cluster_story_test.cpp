@@ -1,5 +1,6 @@
 // sim/cluster_story_test.cpp - what a cluster does around its objects, against the real server and
 // on bad days.
+
 #include <doctest/doctest.h>
 
 #include "sim/world.h"
@@ -138,6 +139,117 @@ private:
     World& world_;
 };
 
+/// A user who cannot keep still: deletes pods, suspends, resumes, resizes and deletes Jobs in every
+/// way, and in the end wants each Job done exactly as asked.
+class RestlessUser {
+public:
+    RestlessUser(World& world, std::uint64_t seed) : world_(world), random_(seed) {}
+
+    void play() {
+        for (const char* name : {"a", "b", "c"})
+            world_.create(job(name));
+        for (int act = 0; act < 40; ++act) {
+            world_.pass(milliseconds(static_cast<std::int64_t>(random_.below(4000))));
+            meddle();
+        }
+        world_.end_faults();
+        for (const char* name : {"a", "b", "c"}) {
+            if (world_.get(path(name)).is_null()) world_.create(job(name));
+            world_.merge(path(name), R"({"spec":{"suspend":false}})");
+        }
+        for (const std::string name : {"a", "b", "c"})
+            world_.until("Job " + name + " completes", patience, [&] { return is_done(name); });
+        check_leftovers();
+    }
+
+private:
+    static std::string path(const std::string& name) {
+        return "/apis/batch/v1/namespaces/default/jobs/" + name;
+    }
+    std::string job(const std::string& name) {
+        const bool indexed = random_.below(2) == 0;
+        return "{apiVersion: batch/v1, kind: Job, metadata: {namespace: default, name: " + name +
+               "}, spec: {completions: 4, parallelism: 2, backoffLimit: 1000, completionMode: " +
+               (indexed ? "Indexed" : "NonIndexed") + ", podReplacementPolicy: " +
+               (random_.below(2) == 0 ? "Failed" : "TerminatingOrFailed") +
+               ", template: {spec: {restartPolicy: Never, containers: [{name: main, image: b, "
+               "resources: {requests: {cpu: 1}}}]}}}}";
+    }
+
+    void meddle() {
+        const std::string name(1, static_cast<char>('a' + random_.below(3)));
+        switch (random_.below(7)) {
+            case 0:
+            case 1: {
+                const Value list = world_.get("/api/v1/namespaces/default/pods");
+                if (list["items"].empty()) return;
+                const Value& pod = list["items"][random_.below(list["items"].size())];
+                world_.remove("/api/v1/namespaces/default/pods/" + pod["metadata"]["name"].text());
+                return;
+            }
+            case 2:
+                world_.merge(path(name), R"({"spec":{"suspend":true}})");
+                return;
+            case 3:
+                world_.merge(path(name), R"({"spec":{"suspend":false}})");
+                return;
+            case 4:
+                world_.merge(path(name), R"({"spec":{"parallelism":)" +
+                                             std::to_string(random_.below(4)) + "}}");
+                return;
+            case 5: {
+                const char* how[] = {"Background", "Foreground", "Orphan"};
+                world_.remove(path(name), how[random_.below(3)]);
+                return;
+            }
+            default:
+                if (world_.get(path(name)).is_null()) world_.create(job(name));
+        }
+    }
+
+    bool is_done(const std::string& name) {
+        world_.merge(path(name), R"({"spec":{"parallelism":2}})");
+        const Value job_now = world_.get(path(name));
+        if (job_now.is_null()) world_.create(job(name));  // A deletion from before came true.
+        const Value& status = job_now["status"];
+        const std::int64_t succeeded = status["succeeded"].integer_or(0);
+        if (succeeded > 4) throw Broken{"Job " + name + " has succeeded too often"};
+        for (const Value& condition : status["conditions"].items()) {
+            if (condition["status"].text() != "True") continue;
+            if (condition["type"].text() == "Failed") throw Broken{"Job " + name + " has failed"};
+            if (condition["type"].text() == "Complete") {
+                if (succeeded != 4) throw Broken{"Job " + name + " is Complete but not done"};
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// Whatever is left has a living owner, or was orphaned on purpose; none is held for ever.
+    void check_leftovers() {
+        world_.until("no pod is held by a Job that has let it go", patience, [&] {
+            const Value list = world_.get("/api/v1/namespaces/default/pods");
+            for (const Value& pod : list["items"].items()) {
+                if (!pod["metadata"]["deletionTimestamp"].is_null()) return false;
+                const std::string phase = pod["status"]["phase"].text();
+                const bool over = phase == "Succeeded" || phase == "Failed";
+                if (over && !pod["metadata"]["finalizers"].empty()) return false;
+                const Value& owner = pod["metadata"]["ownerReferences"][0];
+                if (owner.is_null()) continue;
+                const Value owner_now = world_.get(path(owner["name"].text()));
+                if (!(owner_now["metadata"]["uid"] == owner["uid"])) return false;
+            }
+            return true;
+        });
+        for (const auto& [uid, starts] : world_.nodes().starts()) {
+            if (starts > 1) throw Broken{"the process of pod " + uid + " was started twice"};
+        }
+    }
+
+    World& world_;
+    Random random_;
+};
+
 /// What is broken, and the hash of the trace.
 std::pair<std::string, std::uint64_t> play(std::uint64_t seed, const Faults& faults,
                                            std::size_t& started) {
@@ -171,6 +283,24 @@ TEST_CASE("the cluster's controllers come through bad days") {
         const auto [broken, trace] = play(seed, faults, started);
         CHECK(broken == "");
         if (faults.node_loss_every == Duration{} && broken.empty()) CHECK(started == 11);
+    }
+}
+
+TEST_CASE("whatever a restless user does on a bad day, Jobs end exactly as asked") {
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+        Random random(seed);
+        const Faults faults = seed % 4 == 0 ? Faults::none() : Faults::draw(random);
+        CAPTURE(seed);
+        CAPTURE(faults.text());
+        World world(seed, {{"n1", "4", "16Gi", 110}, {"n2", "2", "16Gi", 110}}, faults);
+        std::string broken;
+        try {
+            RestlessUser user(world, seed);
+            user.play();
+        } catch (const Broken& problem) {
+            broken = problem.what;
+        }
+        CHECK(broken == "");
     }
 }
 

@@ -245,14 +245,26 @@ void World::create(const std::string& yaml) {
     }
 }
 
-void World::remove(const std::string& path) {
+void World::remove(const std::string& path, const std::string& propagation) {
     net::Request request;
     request.method = "DELETE";
     request.path = path;
+    if (!propagation.empty()) request.query.emplace_back("propagationPolicy", propagation);
     request.body = make_bytes("");
     const net::Response answer = ask(std::move(request));
     if (answer.status >= 300 && answer.status != 404)
         throw Broken{"delete was refused: " + *answer.body};
+}
+
+void World::merge(const std::string& path, const std::string& json) {
+    net::Request request;
+    request.method = "PATCH";
+    request.path = path;
+    request.headers.set("Content-Type", "application/merge-patch+json");
+    request.body = make_bytes(json);
+    const net::Response answer = ask(std::move(request));
+    if (answer.status >= 300 && answer.status != 404)
+        throw Broken{"patch was refused: " + *answer.body};
 }
 
 api::Value World::get(const std::string& path) {

@@ -43,7 +43,10 @@ public:
     /// Creates the objects of a YAML text.
     void create(const std::string& yaml);
     /// `path` as in a URL: "/api/v1/namespaces/default/pods/a".
-    void remove(const std::string& path);
+    /// `propagation`: "Background", "Foreground", "Orphan"; empty: the default.
+    void remove(const std::string& path, const std::string& propagation = "");
+    /// Merges JSON into an object; nothing happens when it is not there.
+    void merge(const std::string& path, const std::string& json);
     /// Null when it is not there.
     api::Value get(const std::string& path);
 

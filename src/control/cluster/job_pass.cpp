@@ -54,8 +54,9 @@ void note(api::Value& status, const char* list, const std::string& uid) {
 bool has_failed(const JobPass& pass, const kube::Object& pod) {
     const std::string_view phase = pod.value["status"]["phase"].text_or("");
     if (phase == "Failed") return true;
-    const bool never_ran = pod.value["spec"]["nodeName"].text_or("").empty();
-    if (never_ran && pod.is_terminating()) return true;
+    // With no time left to end, it never ran, or its node has let it go without a last word.
+    const api::Value& grace = pod.value["metadata"]["deletionGracePeriodSeconds"];
+    if (pod.is_terminating() && grace.integer_or(-1) == 0) return true;
     return !pass.replaces_only_failed && pod.is_terminating() && phase != "Succeeded";
 }
 

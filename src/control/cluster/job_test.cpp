@@ -268,6 +268,28 @@ TEST_CASE("a failure policy fails the Job at once or does not count") {
     CHECK(ignores.condition("Failed").empty());
 }
 
+TEST_CASE(
+    "a pod that its node let go without a last word has failed, also where only failed ones "
+    "count") {
+    JobStory story("podReplacementPolicy: Failed");
+    story.run();
+    story.place_all();
+    const kube::ObjectPtr pod = story.active()[0];
+    story.remove(pod->key);
+    story.run();
+    CHECK_MESSAGE(story.active().empty(), "not replaced while it may still run");
+    Write last;
+    last.verb = Write::Verb::remove;
+    last.key = pod->key;
+    last.grace_seconds = 0;
+    story.take(last);
+    story.run();
+    CHECK(story.number("failed") == 1);
+    story.let_pass(seconds(60));
+    story.run();
+    CHECK(story.active().size() == 1);
+}
+
 TEST_CASE("a deleted Job frees its pods from the tracking finalizer") {
     JobStory story("parallelism: 2, completions: 2");
     story.run();

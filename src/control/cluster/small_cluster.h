@@ -203,6 +203,10 @@ private:
         api::Value value = object.value;
         if (!object.is_terminating())
             value.at("metadata").set("deletionTimestamp", to_rfc3339(now));
+        const bool bound = !value["spec"]["nodeName"].text_or("").empty();
+        const std::int64_t usual = value["metadata"]["deletionGracePeriodSeconds"].integer_or(30);
+        value.at("metadata")
+            .set("deletionGracePeriodSeconds", bound ? write.grace_seconds.value_or(usual) : 0);
         if (write.propagation == "Foreground")
             value.at("metadata").at("finalizers").push("foregroundDeletion");
         if (write.propagation == "Orphan") value.at("metadata").at("finalizers").push("orphan");
@@ -211,8 +215,7 @@ private:
                           !value["spec"]["nodeName"].text_or("").empty() && phase != "Succeeded" &&
                           phase != "Failed" && write.grace_seconds.value_or(1) != 0;
         if (!runs) ended_.insert({object.key, object.uid});
-        if (!object.is_terminating() || !write.propagation.empty())
-            store(object.key.resource, std::move(value));
+        if (!(value == object.value)) store(object.key.resource, std::move(value));
         remove_if_free(object.key);
     }
 
