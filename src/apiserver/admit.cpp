@@ -156,8 +156,12 @@ void admit(Context& context, Exchange& exchange, const api::Kind& kind, Operatio
     object = std::move(request.object);
 }
 
+bool keeps_first_status(const api::Kind& kind) {
+    return is_core(kind, "nodes");
+}
+
 void reset_status(const api::Kind& kind, Value& object) {
-    if (is_core(kind, "nodes") || !kind.has_status) return;
+    if (keeps_first_status(kind) || !kind.has_status) return;
     if (is_core(kind, "pods")) {
         object.set("status", Value::object({{"phase", "Pending"},
                                             {"qosClass", quality_class(object["spec"])}}));

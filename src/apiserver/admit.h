@@ -26,6 +26,9 @@ void admit_service(Context& context, const api::Kind& kind, api::Value& service,
 void admit_rbac(Context& context, const Exchange& exchange, const api::Kind& kind,
                 const api::Value& object, const api::Value& old);
 
+/// True for nodes, which come with their status.
+bool keeps_first_status(const api::Kind& kind);
+
 /// What a new object's status starts as: nothing, but for the kinds that say otherwise.
 void reset_status(const api::Kind& kind, api::Value& object);
 

@@ -282,6 +282,25 @@ TEST_CASE("apply creates, then shares the object with others") {
     CHECK(data == api::Value::object({{"a", "3"}, {"c", "2"}}));
 }
 
+TEST_CASE("an apply takes over what another wrote, but not what the server added") {
+    TestServer server;
+    const std::string body =
+        "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: "
+        "i}]}}";
+    server.post(pods + "?fieldManager=kubectl-client-side-apply", pod_named("p"));
+    api::Value fields = server.get(pods + "/p")->json()["metadata"]["managedFields"];
+    REQUIRE(fields.size() == 1);
+    CHECK(!fields[0]["fieldsV1"]["f:spec"].has("f:volumes"));
+    CHECK(fields[0]["fieldsV1"]["f:spec"].has("f:dnsPolicy"));
+    // kubectl moves the ownership like this when a user starts to apply on the server's side.
+    fields.mutable_items()[0].set("manager", "kubectl");
+    fields.mutable_items()[0].set("operation", "Apply");
+    server.merge(pods + "/p", R"({"metadata":{"managedFields":)" + api::to_json(fields) + "}}");
+    const ReplyPtr reply = server.apply(pods + "/p?fieldManager=kubectl", body);
+    CHECK(reply->status == 200);
+    CHECK(reply->json()["spec"]["volumes"].size() == 1);
+}
+
 TEST_CASE("a second identical apply makes no version") {
     TestServer server;
     const std::string body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {a: b}";

@@ -251,8 +251,8 @@ void serve_group(Context& context, Exchange& exchange, const std::string& name,
 
 Value version_document() {
     return Value::object({{"major", "1"},
-                          {"minor", "34"},
-                          {"gitVersion", "v1.34.0+muster"},
+                          {"minor", "36"},
+                          {"gitVersion", "v1.36.0+muster"},
                           {"gitCommit", ""},
                           {"gitTreeState", "clean"},
                           {"buildDate", "1970-01-01T00:00:00Z"},

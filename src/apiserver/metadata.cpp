@@ -72,7 +72,7 @@ void check_new_finalizers(const Value& object, const Value& old,
 
 }  // namespace
 
-void fill_new_metadata(Context& context, const Exchange& exchange, Value& object) {
+void fill_new_name(Context& context, const Exchange& exchange, Value& object) {
     const api::Kind& kind = *exchange.kind;
     Value& metadata = object.at("metadata");
     if (kind.namespaced) {
@@ -96,10 +96,15 @@ void fill_new_metadata(Context& context, const Exchange& exchange, Value& object
         throw invalid(kind, "",
                       {required_value("metadata.name", "name or generateName is required")});
     }
-    for (const char* own : {"selfLink", "resourceVersion", "deletionTimestamp",
-                            "deletionGracePeriodSeconds", "generation"}) {
+    for (const char* own :
+         {"selfLink", "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds",
+          "generation", "uid", "creationTimestamp"}) {
         metadata.erase(own);
     }
+}
+
+void fill_new_identity(Context& context, const api::Kind& kind, Value& object) {
+    Value& metadata = object.at("metadata");
     metadata.set("uid", context.random.uuid());
     metadata.set("creationTimestamp", to_rfc3339(context.loop.now()));
     if (has_generation(kind)) metadata.set("generation", 1);

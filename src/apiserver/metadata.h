@@ -12,9 +12,12 @@
 
 namespace muster::apiserver {
 
-/// Name, namespace, uid, creationTimestamp, generation of a new object. Throws StatusError when
-/// name or namespace are missing, wrong or do not go with the path.
-void fill_new_metadata(Context& context, const Exchange& exchange, api::Value& object);
+/// Name and namespace of a new object. Throws StatusError when they are missing, wrong or do not go
+/// with the path. What only the server gives is taken out.
+void fill_new_name(Context& context, const Exchange& exchange, api::Value& object);
+
+/// Its uid, creationTimestamp and generation.
+void fill_new_identity(Context& context, const api::Kind& kind, api::Value& object);
 
 /// What an update may not change is taken from `old`; what it must not, is refused. Objects in
 /// stored form.

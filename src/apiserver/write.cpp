@@ -104,12 +104,13 @@ void finish_update(Context& context, const ExchangePtr& exchange, const api::Kin
     carry_metadata(kind, old, newest.revision, object);
     keep_guarded_parts(kind, subresource, old, object);
     if (kind.defaulting != nullptr) kind.defaulting(object);
-    admit(context, *exchange, kind, Operation::update, subresource, object, old);
-    check_valid(kind, object, old);
-    count_generation(kind, old, object);
+    // Before admission: what it adds belongs to nobody, so that no apply takes it away.
     if (tracking == Tracking::record) {
         object = tracked(context, *exchange, kind, subresource, old, std::move(object));
     }
+    admit(context, *exchange, kind, Operation::update, subresource, object, old);
+    check_valid(kind, object, old);
+    count_generation(kind, old, object);
     if (exchange->is_dry_run() || same_but_version(old, object)) {
         Committed committed;
         const bool same = !exchange->is_dry_run();
@@ -139,26 +140,30 @@ void finish_create(Context& context, const ExchangePtr& exchange, Value object, 
     }
     const std::string base = object["metadata"]["generateName"].text();
     const bool generated = object["metadata"]["name"].text_or("").empty() && !base.empty();
-    fill_new_metadata(context, *exchange, object);
+    fill_new_name(context, *exchange, object);
     const std::string& ns = exchange->route.ns;
     for (int tries = name_tries; generated && tries > 0; --tries) {
         const Newest taken = newest_of(context, kind, ns, object["metadata"]["name"].text_or(""));
         if (taken.object.is_null()) break;
         object.at("metadata").erase("name");
-        fill_new_metadata(context, *exchange, object);
+        fill_new_name(context, *exchange, object);
     }
     const std::string name = object["metadata"]["name"].text();
     if (kind.namespaced) check_namespace(context, *exchange, ns, name);
     object = to_stored(kind, std::move(object));
-    reset_status(kind, object);
+    if (kind.has_status && !keeps_first_status(kind)) object.erase("status");
     if (kind.defaulting != nullptr) kind.defaulting(object);
+    // Before the server's own additions: they belong to nobody, so that no apply takes them away.
+    if (tracking == Tracking::record) {
+        object = tracked(context, *exchange, kind, "", {}, std::move(object));
+    }
+    fill_new_identity(context, kind, object);
+    reset_status(kind, object);
+    if (kind.defaulting != nullptr) kind.defaulting(object);  // Some need the uid.
     admit(context, *exchange, kind, Operation::create, "", object, {});
     check_valid(kind, object, {});
     if (!newest_of(context, kind, ns, name).object.is_null()) {
         throw already_exists(kind.resource(), name);
-    }
-    if (tracking == Tracking::record) {
-        object = tracked(context, *exchange, kind, "", {}, std::move(object));
     }
     if (exchange->is_dry_run()) {
         send_object(context, *exchange, 201, object, nullptr);

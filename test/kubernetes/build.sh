@@ -16,7 +16,7 @@ if [ "$version" != v0.36.3 ]; then
   trap 'rm -rf "$source"' EXIT
   cp main.go "$source/"
   sed -E "s#(k8s.io/(cli-runtime|client-go|component-base|kubectl)) v[0-9.]+\$#\1 $version#; /indirect/d" go.mod >"$source/go.mod"
-  (cd "$source" && GOFLAGS=-mod=mod go mod tidy >&2)
+  export GOFLAGS="${GOFLAGS:-} -mod=mod"
 fi
 stamp="-X k8s.io/component-base/version.gitVersion=v1${version#v0}"
 (cd "$source" && go build -trimpath -buildvcs=false -ldflags "-s -w $stamp" -o "$binary.new" .)
