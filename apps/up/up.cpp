@@ -208,7 +208,8 @@ void Parts::make_controllers(const Keys& keys) {
         control_loop_,
         [this](const std::string& host, int port) { return network_.dial(host, port); },
         [this]() -> const kube::Cache& { return runner_->seen(); });
-    add_controllers(*runner_, control_loop_, *server_, state_loop_, keys.authority.certificate_pem);
+    add_controllers(*runner_, control_loop_, *server_, state_loop_, keys.authority.certificate_pem,
+                    read_config(options_.config));
 }
 
 void Parts::make_agent(const Keys& keys) {
