@@ -120,11 +120,14 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
     const decide::Decision decision = decide::decide(state_, now);
     take(decision);
     if (decision.look_again) result.look_again = std::max(*decision.look_again - now, Duration{});
-    for (const api::Key& key : std::exchange(to_write_, {})) {
-        if (key.resource == workloads) {
-            write_workload(seen, key, now, result);
-        } else {
-            write_wrapper(seen, key, now, result);
+    while (!to_write_.empty()) {
+        // An AppWrapper may send its Workload back: that one is looked at in the next round.
+        for (const api::Key& key : std::exchange(to_write_, {})) {
+            if (key.resource == workloads) {
+                write_workload(seen, key, now, result);
+            } else {
+                write_wrapper(seen, key, now, result);
+            }
         }
     }
     if (queues_to_write_.empty()) return result;
@@ -218,12 +221,12 @@ void QueuePlanner::write_wrapper(const kube::Cache& seen, const api::Key& key, T
         may_run = decide::assignment_of(state_, id).has_value() && !entry.ending;
     } else {
         const kube::ObjectPtr workload = workload_of_wrapper(seen, *object);
-        if (workload == nullptr) return;
-        id = id_of(workload->key).value_or("");
-        const bool admitted = is_admitted(workload->value);
-        const bool evicted = is_evicted(workload->value);
-        // The quota is on record before anything is made with it.
-        may_run = admitted && !evicted;
+        if (workload == nullptr && !runs) return;
+        if (workload != nullptr) {
+            id = id_of(workload->key).value_or("");
+            // The quota is on record before anything is made with it.
+            may_run = is_admitted(workload->value) && !is_evicted(workload->value);
+        }
         must_stop = runs && !may_run;
         if (may_run && !runs && was_taken_back(*object)) {
             take_back_workload(*object, *workload);

@@ -261,6 +261,8 @@ void QueuePlanner::fold_wrapper_object(const kube::Cache& seen, const api::Key& 
     }
     to_write_.insert(key);
     if (!queue_of_wrapper(*object).empty()) {
+        if (id_of(key)) forget(key);  // It got its queue while it waited without one.
+        to_write_.insert(key);
         Entry& entry = entries_[key];  // Only remembers writes; its Workload is in the state.
         entry.uid = object->uid;
         if (const auto workload = workload_of_wrapper(seen, *object)) {

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "control/appwrapper/controller.h"
+#include "control/appwrapper/status.h"
 #include "control/cluster/small_cluster.h"
 #include "control/fold_pod.h"
 #include "control/queue/explain.h"
@@ -84,7 +85,6 @@ struct Queues : cluster::SmallCluster {
     }
     kube::ObjectPtr job_now(const std::string& name) { return find(jobs, "team", name); }
     kube::ObjectPtr workload_of(const std::string& job) {
-        const auto owner = job_now(job);
         for (const kube::ObjectPtr& each : seen.list(workloads, "team")) {
             if (each->value["metadata"]["ownerReferences"][0]["name"].text_or("") == job)
                 return each;
@@ -451,6 +451,30 @@ TEST_CASE(
     world.patch(world.find(app_wrappers, "team", "one"), "{status: {state: Completed}}");
     world.rest();
     CHECK(is_finished(world.seen.list(workloads, "team")[0]->value));
+}
+
+TEST_CASE("an AppWrapper whose pods cannot run gives its quota back and is tried again later") {
+    Queues world;
+    world.wrapper("one", "kueue.x-k8s.io/queue-name: lq");
+    world.rest();
+    const auto object = world.find(app_wrappers, "team", "one");
+    Value taken = object->value;
+    taken.set("status", appwrapper::preempted(taken, "MinPodsNotRunning", "too few", world.now));
+    world.store(app_wrappers, taken);
+    for (int i = 0; i < 3; ++i)
+        world.turn();
+    if (const auto job = world.job_now("one"); job != nullptr)
+        world.erase(job->key);  // The garbage collector's part.
+    for (int i = 0; i < 6; ++i)
+        world.turn();
+    const auto workload = world.seen.list(workloads, "team")[0];
+    CHECK(condition_of(workload->value["status"], "Evicted")["reason"].text() ==
+          "PodsReadyTimeout");
+    CHECK_FALSE(has_admission(workload->value));
+    CHECK(world.job_now("one") == nullptr);
+    world.now = world.now + seconds(21);
+    world.rest();
+    CHECK(world.wrapper_status("one")["state"].text() == "Running");
 }
 
 TEST_CASE("an AppWrapper that its stopped queue puts out clears what it made and waits") {
