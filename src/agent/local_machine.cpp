@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/files.h"
+#include "agent/log_file.h"
 #include "api/json.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -254,6 +255,20 @@ void LocalMachine::end_sandbox(const std::string& uid, std::function<void()> don
     }
     sandbox->second.ended = clean;
     say(uid, Value::object({{"do", "end"}}));
+}
+
+void LocalMachine::discard_run(const std::string& uid, const std::string& container, int attempt,
+                               Keep keep) {
+    const std::string run = container + "/" + std::to_string(attempt);
+    cleaner_.post([directory = pod_directory(uid), run, keep] {
+        remove_tree(directory + "/containers/" + run);
+        if (keep == Keep::logs) return;
+        for (const char* end : {".json", ".state.json", ".termination"})
+            remove_tree(directory + "/containers/" + run + end);
+        remove_tree(directory + "/logs/" + run + ".log");
+        for (int part = 1; part <= LogFile::kParts; ++part)
+            remove_tree(directory + "/logs/" + run + ".log." + std::to_string(part));
+    });
 }
 
 void LocalMachine::forget(const std::string& uid) {

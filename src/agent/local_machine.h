@@ -29,6 +29,8 @@ public:
     void signal(const std::string& uid, const std::string& container, int signal) override;
     void ask(const std::string& uid, const std::string& container, const std::string& ip,
              const Handler& handler, Duration timeout, Answered answered) override;
+    void discard_run(const std::string& uid, const std::string& container, int attempt,
+                     Keep keep) override;
     void end_sandbox(const std::string& uid, std::function<void()> done) override;
     void forget(const std::string& uid) override;
 

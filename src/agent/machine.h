@@ -64,6 +64,11 @@ public:
     virtual void ask(const std::string& uid, const std::string& container, const std::string& ip,
                      const Handler& handler, Duration timeout, Answered answered) = 0;
 
+    /// Frees the disk space of a run that has ended, with its logs when asked.
+    enum class Keep { logs, nothing };
+    virtual void discard_run(const std::string& uid, const std::string& container, int attempt,
+                             Keep keep) = 0;
+
     /// Ends all processes of the pod at once and frees its space but for logs. `done` runs when no
     /// process is left.
     virtual void end_sandbox(const std::string& uid, std::function<void()> done) = 0;

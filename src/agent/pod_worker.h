@@ -27,7 +27,7 @@ struct PodHost {
     std::string home;  // Of the user that Muster runs as.
     std::function<std::vector<api::Value>(const std::string& ns)> services;
     std::function<std::string(const std::string& node)> node_address;
-    std::function<std::string()> take_address;
+    std::function<std::string()> take_address;  // Empty when all are in use.
     std::function<void(const std::string& ip)> free_address;
     std::function<void(const api::Value& pod, const PodEvent&)> record;
     std::function<void(const std::string& uid)> over;  // Nothing is left of this pod.

@@ -75,7 +75,12 @@ void PodWorker::prepare() {
     if (preparing_) return;
     preparing_ = true;
     if (address_.empty()) address_ = host_.take_address();
-    fetch();
+    if (!address_.empty()) return fetch();
+    record("Warning", "FailedCreatePodSandBox", "all addresses of pods are in use");
+    host_.loop.after(kRetry, guarded([this] {
+                         preparing_ = false;
+                         step();
+                     }));
 }
 
 void PodWorker::fetch() {

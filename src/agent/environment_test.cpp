@@ -1,0 +1,172 @@
+// agent/environment_test.cpp - variables, command lines, volumes and images of containers.
+#include "agent/environment.h"
+
+#include <doctest/doctest.h>
+
+#include "agent/image_map.h"
+#include "agent/volumes.h"
+#include "api/json.h"
+
+namespace muster::agent {
+
+namespace {
+
+api::Value json(const std::string& text) {
+    auto parsed = api::parse_json(text);
+    REQUIRE(std::holds_alternative<api::Parsed>(parsed));
+    return std::get<api::Parsed>(std::move(parsed)).value;
+}
+
+const std::string* find(const Variables& variables, const std::string& name) {
+    for (const auto& [known, value] : variables)
+        if (known == name) return &value;
+    return nullptr;
+}
+
+PodPlace place() {
+    PodPlace place;
+    place.node_name = "node1";
+    place.host_ip = "10.244.0.1";
+    place.pod_ip = "10.244.1.5";
+    place.home = "/root";
+    place.allocatable = json(R"({"cpu":"8","memory":"8Gi"})");
+    return place;
+}
+
+}  // namespace
+
+TEST_CASE("$(NAME) is replaced as Kubernetes does it") {
+    const Variables variables{{"A", "1"}, {"B", "two words"}};
+    CHECK(expand("$(A)-$(B)", variables) == "1-two words");
+    CHECK(expand("$(MISSING) $A $", variables) == "$(MISSING) $A $");
+    CHECK(expand("$$(A) $$$(A)", variables) == "$(A) $1");
+    CHECK(expand("$(A", variables) == "$(A");
+}
+
+TEST_CASE("variables come from services, whole objects and single entries, later ones win") {
+    Sources sources;
+    sources.config_maps["c"] =
+        json(R"({"kind":"ConfigMap","data":{"ONE":"1","TWO":"2","bad key":"x"}})");
+    sources.secrets["s"] = json(R"({"kind":"Secret","data":{"KEY":"c2VjcmV0"}})");
+    sources.services = {json(R"({"metadata":{"name":"my-db"},"spec":{"clusterIP":"10.96.0.9",
+                                 "ports":[{"name":"sql","port":5432}]}})")};
+    const api::Value pod = json(R"({"metadata":{"name":"p","namespace":"ns","labels":{"l":"v"}},
+                                    "spec":{}})");
+    const api::Value container = json(R"json({"name":"a","resources":{"limits":{"memory":"1Mi"}},
+      "envFrom":[{"configMapRef":{"name":"c"}},{"prefix":"P_","secretRef":{"name":"s"}},
+                 {"secretRef":{"name":"gone","optional":true}}],
+      "env":[{"name":"TWO","value":"two of $(ONE)"
+},
+             {"name":"IP","valueFrom":{"fieldRef":{"fieldPath":"status.podIP"}}},
+             {"name":"LABEL","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['l']"}}},
+             {"name":"MEM","valueFrom":{"resourceFieldRef":{"resource":"limits.memory"}}},
+             {"name":"KI","valueFrom":{"resourceFieldRef":{"resource":"limits.memory",
+                                                           "divisor":"1Ki"}}},
+             {"name":"CPU","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu"}}}]
+})json");
+    api::Value whole = pod;
+    whole.at("spec").at("containers").push(container);
+    const Environment made =
+        make_environment(whole, container, sources, place(), {"x", "/opt/ray", {{"EXTRA", "e"}}});
+    CHECK(made.problem == "");
+    const auto value = [&made](const std::string& name) {
+        const std::string* found = find(made.variables, name);
+        return found ? *found : "(none)";
+    };
+    CHECK(value("PATH").starts_with("/opt/ray/bin:"));
+    CHECK(value("EXTRA") == "e");
+    CHECK(value("MY_DB_SERVICE_HOST") == "10.96.0.9");
+    CHECK(value("MY_DB_SERVICE_PORT_SQL") == "5432");
+    CHECK(value("MY_DB_PORT_5432_TCP_ADDR") == "10.96.0.9");
+    CHECK(value("KUBERNETES_SERVICE_HOST") == "10.96.0.1");
+    CHECK(value("P_KEY") == "secret");
+    CHECK(value("TWO") == "two of 1");
+    CHECK(value("IP") == "10.244.1.5");
+    CHECK(value("LABEL") == "v");
+    CHECK(value("MEM") == "1048576");
+    CHECK(value("KI") == "1024");
+    CHECK(value("CPU") == "8");
+}
+
+TEST_CASE("what a variable refers to and does not exist is named") {
+    const api::Value pod = json(R"({"metadata":{"namespace":"ns"},"spec":{}})");
+    const auto problem = [&pod](const std::string& container, const Sources& sources) {
+        return make_environment(pod, json(container), sources, place(), {}).problem;
+    };
+    CHECK(problem(R"({"env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}}]})",
+                  {}) == "secret \"s\" not found");
+    CHECK(problem(R"({"envFrom":[{"configMapRef":{"name":"c"}}]})", {}) ==
+          "configmap \"c\" not found");
+    Sources sources;
+    sources.config_maps["c"] = json(R"({"data":{}})");
+    CHECK(
+        problem(R"({"env":[{"name":"A","valueFrom":{"configMapKeyRef":{"name":"c","key":"k"}}}]})",
+                sources) == "couldn't find key k in ConfigMap ns/c");
+    CHECK(problem(
+              R"({"env":[{"name":"A","valueFrom":{"configMapKeyRef":{"name":"c","key":"k",
+                  "optional":true}}}]})",
+              sources) == "");
+}
+
+TEST_CASE("volumes become files, folders and paths; their problems are the kubelet's") {
+    Sources sources;
+    sources.config_maps["c"] = json(R"({"data":{"a":"A","b":"B"}})");
+    sources.tokens[{"", 3607}] = "the-token";
+    const api::Value pod = json(R"({"metadata":{"name":"p","namespace":"ns"},"spec":{"volumes":[
+      {"name":"e","emptyDir":{}},
+      {"name":"m","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}},
+      {"name":"h","hostPath":{"path":"/data","type":"Directory"}},
+      {"name":"c","configMap":{"name":"c","defaultMode":256,"items":[{"key":"a","path":"x/a"}]}},
+      {"name":"t","projected":{"sources":[
+         {"serviceAccountToken":{"path":"token","expirationSeconds":3607}},
+         {"downwardAPI":{"items":[{"path":"ns","fieldRef":{"fieldPath":"metadata.namespace"}}]}}]}}
+      ]}})");
+    const VolumesPlan plan = plan_volumes(pod, sources, place());
+    CHECK(plan.problem == "");
+    REQUIRE(plan.volumes.size() == 5);
+    CHECK(plan.volumes[0].kind == VolumePlan::Kind::folder);
+    CHECK(plan.volumes[1].kind == VolumePlan::Kind::memory);
+    CHECK(plan.volumes[1].size_limit == 1 << 20);
+    CHECK(plan.volumes[2].machine_path == "/data");
+    REQUIRE(plan.volumes[3].files.size() == 1);
+    CHECK(plan.volumes[3].files[0].path == "x/a");
+    CHECK(plan.volumes[3].files[0].mode == 0400);
+    REQUIRE(plan.volumes[4].files.size() == 2);
+    CHECK(plan.volumes[4].files[0].content == "the-token");
+    CHECK(plan.volumes[4].files[1].content == "ns");
+
+    const api::Value container = json(R"json({"volumeMounts":[
+      {"name":"c","mountPath":"/etc/deep/c"},{"name":"e","mountPath":"/etc","subPathExpr":"$(A)"
+},
+      {"name":"h","mountPath":"/h","readOnly":true},{"name":"e","mountPath":"/up","subPath":"../.."}]
+})json");
+    const auto mounts = plan_mounts(container, plan, "/pod/volumes", {{"A", "sub"}});
+    REQUIRE(mounts.size() == 4);
+    CHECK(mounts[0].target == "/h");
+    CHECK(mounts[0].read_only);
+    CHECK(mounts[1].source == "/pod/volumes/e");  // A subPath does not leave its volume.
+    CHECK(mounts[2].source == "/pod/volumes/e/sub");
+    CHECK(mounts[3].read_only);  // Config maps are not written to.
+
+    const auto problem = [](const std::string& volume) {
+        return plan_volumes(json(R"({"spec":{"volumes":[)" + volume + "]}}"), {}, place()).problem;
+    };
+    CHECK(problem(R"({"name":"v","secret":{"secretName":"s"}})") ==
+          "MountVolume.SetUp failed for volume \"v\" : secret \"s\" not found");
+    CHECK(problem(R"({"name":"v","nfs":{"server":"x"}})").find("nfs") != std::string::npos);
+}
+
+TEST_CASE("images are matched by name, without tag and usual registry") {
+    CHECK(image_matches("rayproject/ray*", "rayproject/ray:2.58.0"));
+    CHECK(image_matches("rayproject/ray*", "docker.io/rayproject/ray-ml:latest"));
+    CHECK(image_matches("busybox", "docker.io/library/busybox:1.36@sha256:abc"));
+    CHECK(image_matches("busybox:1.*", "busybox:1.36"));
+    CHECK_FALSE(image_matches("busybox:1.*", "busybox:2"));
+    CHECK_FALSE(image_matches("busybox", "example.com/busybox2"));
+    CHECK(image_matches("localhost:5000/x", "localhost:5000/x:1"));
+    CHECK(find_mapping(usual_images(), "nvcr.io/nvidia/cuda:12") == nullptr);
+    CHECK(find_mapping(usual_images(), "python:3.11-slim") != nullptr);
+    CHECK(unmapped_text("a/b:1").find("--image 'a/b=FOLDER'") != std::string::npos);
+}
+
+}  // namespace muster::agent
