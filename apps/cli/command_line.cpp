@@ -260,6 +260,8 @@ void add_missing(CLI::App& app, Chosen& chosen) {
     for (const char* name : names) {
         CLI::App* verb = app.add_subcommand(name, "(not there yet)");
         verb->allow_extras();
+        verb->fallthrough(false);
+        verb->prefix_command();
         verb->callback([&chosen, name] {
             chosen = [name]() -> int {
                 throw Error(Reason::not_found,

@@ -2,16 +2,13 @@
 // brings questions from one to the other.
 #include "apps/up/controllers.h"
 
-#include <fstream>
+#include <memory>
 #include <optional>
-#include <sstream>
+#include <string>
 #include <utility>
-#include <variant>
 
 #include "api/json.h"
 #include "base/error.h"
-#include "control/control_plane.h"
-#include "control/queue/configuration.h"
 
 namespace muster::up {
 namespace {
@@ -41,11 +38,7 @@ net::Response answer_of(const std::optional<std::string>& text, const api::Key& 
 }  // namespace
 
 void add_controllers(control::Runner& runner, Loop& control_loop, apiserver::Server& server,
-                     Loop& server_loop, const std::string& certificate_authority_pem,
-                     const decide::Options& queues) {
-    control::ControlPlaneOptions options;
-    options.queues = queues;
-    options.cluster.certificate_authority_pem = certificate_authority_pem;
+                     Loop& server_loop, const control::ControlPlaneOptions& options) {
     const auto questions =
         std::make_shared<control::Questions>(control::add_controllers(runner, options));
     for (api::AdmissionHook& hook : control::admission_hooks())
@@ -63,18 +56,6 @@ void add_controllers(control::Runner& runner, Loop& control_loop, apiserver::Ser
     };
     for (const api::GroupResource& resource : control::explainable())
         server.add_answer(resource, "why", ask);
-}
-
-decide::Options read_config(const std::string& file) {
-    if (file.empty()) return {};
-    std::ifstream in(file);
-    if (!in) throw Error(Reason::not_found, "error: --config " + file + " cannot be read");
-    std::ostringstream text;
-    text << in.rdbuf();
-    const auto read = control::queue::read_configuration(text.str());
-    if (const auto* wrong = std::get_if<control::queue::WrongConfiguration>(&read))
-        throw Error(Reason::invalid, "error: --config " + file + ": " + wrong->text);
-    return std::get<decide::Options>(read);
 }
 
 }  // namespace muster::up

@@ -32,11 +32,12 @@ std::string reason() {
     return std::strerror(errno);
 }
 
+/// A folder that was there keeps its rights: it may be another program's.
 void make_private_folder(const std::string& path) {
     std::error_code failed;
-    std::filesystem::create_directories(path, failed);
+    const bool made = std::filesystem::create_directories(path, failed);
     if (failed) refuse("cannot make the folder " + path + ": " + failed.message());
-    chmod(path.c_str(), 0700);
+    if (made) chmod(path.c_str(), 0700);
 }
 
 std::string absolute(const std::string& path) {
@@ -126,6 +127,7 @@ DataDirectory::DataDirectory(const std::string& path) : path_(absolute(path)) {
         if (!std::filesystem::is_empty(path_, failed) && !failed)
             refuse("the folder " + path_ +
                    " is not empty and not a data folder of Muster; choose another one with --data");
+        chmod(path_.c_str(), 0700);  // Empty, and ours from here on.
         write_secret_file(mark, marker_text);
     } else if (read_file(mark) != marker_text) {
         refuse("the data folder " + path_ +

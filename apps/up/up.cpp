@@ -16,6 +16,7 @@
 #include "agent/agent.h"
 #include "agent/network.h"
 #include "apiserver/server.h"
+#include "apps/up/config.h"
 #include "apps/up/controllers.h"
 #include "apps/up/data_directory.h"
 #include "apps/up/machine.h"
@@ -42,6 +43,7 @@ constexpr auto pods_patience = std::chrono::seconds(45);
 struct Listen {
     std::string address = "127.0.0.1";
     int port = 0;
+    int fd = -1;
 };
 
 Listen parse_listen(const std::string& text) {
@@ -113,11 +115,35 @@ private:
     std::unique_ptr<agent::NodeService> service_;
 };
 
+/// What can fail because of what the user said, done before anything is started.
+struct Prepared {
+    Config config;
+    std::vector<agent::NodeDeclaration> nodes;
+    Listen listen;
+    Keys keys;
+};
+
+Prepared prepare(const UpOptions& options, const DataDirectory& data) {
+    Prepared prepared;
+    if (!options.config.empty())
+        prepared.config = parse_config(options.config, read_file(options.config));
+    for (const std::string& text : options.nodes)
+        prepared.nodes.push_back(agent::parse_node_declaration(text));
+    if (prepared.nodes.empty())
+        prepared.nodes.push_back(agent::parse_node_declaration(machine_declaration()));
+    prepared.listen = parse_listen(options.listen);
+    prepared.listen.fd = net::open_listener(prepared.listen.address, prepared.listen.port);
+    const Time now = net::AsioLoop().now();
+    prepared.keys = load_keys(data, server_subject(prepared.listen), now);
+    return prepared;
+}
+
 /// All parts of a running Muster. Each lives on the loop named in its comment; the loops are last
 /// to go.
 class Parts {
 public:
-    Parts(const UpOptions& options, DataDirectory& data, agent::Network& network);
+    Parts(const UpOptions& options, const Prepared& prepared, DataDirectory& data,
+          agent::Network& network);
     ~Parts();
     Parts(const Parts&) = delete;
     Parts& operator=(const Parts&) = delete;
@@ -129,16 +155,16 @@ public:
     void stop(Pods pods);
 
 private:
-    void make_server(const Listen& listen, const Keys& keys);
-    void make_controllers(const Keys& keys);
-    void make_agent(const Keys& keys);
-    void write_kubeconfig(const Listen& listen, const Keys& keys) const;
+    void make_server();
+    void make_controllers();
+    void make_agent();
+    void write_kubeconfig() const;
     void wait_for_nodes();
 
     const UpOptions& options_;
+    const Prepared& prepared_;
     DataDirectory& data_;
     agent::Network& network_;
-    std::vector<agent::NodeDeclaration> nodes_;
     net::AsioLoop state_loop_;  // Store and API server.
     net::AsioLoop control_loop_;
     net::AsioLoop agent_loop_;
@@ -154,30 +180,25 @@ private:
     bool started_ = false;
 };
 
-Parts::Parts(const UpOptions& options, DataDirectory& data, agent::Network& network)
-    : options_(options), data_(data), network_(network) {
-    for (const std::string& text : options.nodes)
-        nodes_.push_back(agent::parse_node_declaration(text));
-    if (nodes_.empty()) nodes_.push_back(agent::parse_node_declaration(machine_declaration()));
-    const Listen listen = parse_listen(options.listen);
-    const Keys keys = load_keys(data, server_subject(listen), state_loop_.now());
-    make_server(listen, keys);
-    make_controllers(keys);
-    make_agent(keys);
-    write_kubeconfig(listen, keys);
+Parts::Parts(const UpOptions& options, const Prepared& prepared, DataDirectory& data,
+             agent::Network& network)
+    : options_(options), prepared_(prepared), data_(data), network_(network) {
+    make_server();
+    make_controllers();
+    make_agent();
+    write_kubeconfig();
 }
 
 Parts::~Parts() {
     if (started_) stop(Pods::leave);
 }
 
-void Parts::make_server(const Listen& listen, const Keys& keys) {
+void Parts::make_server() {
+    const Keys& keys = prepared_.keys;
     net::ServerOptions front;
-    front.address = listen.address;
-    front.port = listen.port;
+    front.listening_fd = prepared_.listen.fd;
     front.tls = net::ServerTls{keys.server.certificate_pem, keys.server.key_pem,
                                keys.authority.certificate_pem};
-    // The port first: that it is in use is the likeliest failure, and the cheapest to find.
     front_ = std::make_unique<net::Server>(
         std::move(front), state_loop_,
         [this](net::Request request, std::shared_ptr<net::Responder> responder) {
@@ -194,7 +215,7 @@ void Parts::make_server(const Listen& listen, const Keys& keys) {
     front_->add_listener(network_.listen(agent::kApiServiceAddress, 443));
 }
 
-void Parts::make_controllers(const Keys& keys) {
+void Parts::make_controllers() {
     const net::Handler handler = [this](net::Request request,
                                         std::shared_ptr<net::Responder> responder) {
         server_->handle(std::move(request), std::move(responder));
@@ -208,11 +229,13 @@ void Parts::make_controllers(const Keys& keys) {
         control_loop_,
         [this](const std::string& host, int port) { return network_.dial(host, port); },
         [this]() -> const kube::Cache& { return runner_->seen(); });
-    add_controllers(*runner_, control_loop_, *server_, state_loop_, keys.authority.certificate_pem,
-                    read_config(options_.config));
+    control::ControlPlaneOptions options;
+    options.cluster.certificate_authority_pem = prepared_.keys.authority.certificate_pem;
+    options.queues = prepared_.config.queues;
+    add_controllers(*runner_, control_loop_, *server_, state_loop_, options);
 }
 
-void Parts::make_agent(const Keys& keys) {
+void Parts::make_agent() {
     const net::Handler handler = [this](net::Request request,
                                         std::shared_ptr<net::Responder> responder) {
         server_->handle(std::move(request), std::move(responder));
@@ -221,19 +244,23 @@ void Parts::make_agent(const Keys& keys) {
         std::make_unique<kube::InProcessTransport>(handler, state_loop_, agent_loop_, "agent");
     agent::Options options;
     options.data_directory = data_.path();
-    options.nodes = nodes_;
-    options.certificate_authority_pem = keys.authority.certificate_pem;
+    options.nodes = prepared_.nodes;
+    options.certificate_authority_pem = prepared_.keys.authority.certificate_pem;
     if (const char* python = std::getenv("MUSTER_PYTHON_HOME"); python && *python != '\0') {
         const auto ray = agent::ray_images(python);
         options.images.insert(options.images.begin(), ray.begin(), ray.end());
     }
+    const auto& configured = prepared_.config.images;
+    options.images.insert(options.images.begin(), configured.begin(), configured.end());
     agent_ = std::make_unique<agent::Agent>(std::move(options), network_, agent_loop_,
                                             *agent_transport_);
     node_ = std::make_unique<NodeAdapter>(agent_->make_service(state_loop_));
     server_->set_node(node_.get());
 }
 
-void Parts::write_kubeconfig(const Listen& listen, const Keys& keys) const {
+void Parts::write_kubeconfig() const {
+    const Listen& listen = prepared_.listen;
+    const Keys& keys = prepared_.keys;
     kube::Connection connection;
     const bool any = listen.address == "0.0.0.0" || listen.address == "::";
     const bool six = listen.address.find(':') != std::string::npos && !any;
@@ -266,10 +293,10 @@ void Parts::start() {
 void Parts::wait_for_nodes() {
     const auto until = std::chrono::steady_clock::now() + nodes_patience;
     std::size_t ready = 0;
-    while (ready < nodes_.size() && std::chrono::steady_clock::now() < until) {
+    while (ready < prepared_.nodes.size() && std::chrono::steady_clock::now() < until) {
         run_on(control_loop_, [&] {
             ready = 0;
-            for (const agent::NodeDeclaration& declared : nodes_) {
+            for (const agent::NodeDeclaration& declared : prepared_.nodes) {
                 const auto node = runner_->seen().find({{"", "nodes"}, "", declared.name});
                 if (!node) continue;
                 for (const api::Value& condition : node->value["status"]["conditions"].items()) {
@@ -279,9 +306,10 @@ void Parts::wait_for_nodes() {
                 }
             }
         });
-        if (ready < nodes_.size()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        if (ready < prepared_.nodes.size())
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    if (ready < nodes_.size())
+    if (ready < prepared_.nodes.size())
         log_warning("up", "not all nodes are ready yet; serving without them");
 }
 
@@ -337,11 +365,12 @@ int wait_for_signal(const sigset_t& signals) {
 
 int run_up(const UpOptions& options) {
     DataDirectory data(options.data.empty() ? usual_data_directory() : options.data);
+    const Prepared prepared = prepare(options, data);
     // Before there are threads: it makes namespaces.
     const std::unique_ptr<agent::Network> network = agent::Network::open(data.path());
     const sigset_t signals = ending_signals();
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    Parts parts(options, data, *network);
+    Parts parts(options, prepared, data, *network);
     parts.start();
     std::printf("ready\n");
     std::fflush(stdout);

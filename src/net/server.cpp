@@ -40,8 +40,8 @@ std::string address_text(const sockaddr_storage& address) {
     return (six ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
 }
 
-[[noreturn]] void cannot_listen(const ServerOptions& options, int error) {
-    const std::string where = options.address + ":" + std::to_string(options.port);
+[[noreturn]] void cannot_listen(const std::string& address, int port, int error) {
+    const std::string where = address + ":" + std::to_string(port);
     if (error == EADDRINUSE)
         throw Error(Reason::conflict, "cannot listen on " + where +
                                           ": the port is in use by another program; choose "
@@ -51,27 +51,6 @@ std::string address_text(const sockaddr_storage& address) {
                                            ": ports below 1024 need more rights; choose another "
                                            "one with --listen ADDRESS:PORT");
     throw Error(Reason::invalid, "cannot listen on " + where + ": " + std::strerror(error));
-}
-
-int listen_at(const ServerOptions& options) {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV;
-    addrinfo* found = nullptr;
-    const std::string port = std::to_string(options.port);
-    if (getaddrinfo(options.address.c_str(), port.c_str(), &hints, &found) != 0)
-        throw Error(Reason::invalid, "cannot listen on \"" + options.address +
-                                         "\": give an IP address such as 127.0.0.1 or 0.0.0.0");
-    const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    const int on = 1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    const bool good =
-        fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1024) == 0;
-    const int error = errno;
-    freeaddrinfo(found);
-    if (good) return fd;
-    if (fd >= 0) ::close(fd);
-    cannot_listen(options, error);
 }
 
 /// One thread of the server and the connections it owns.
@@ -93,6 +72,27 @@ void Crew::tick() {
 }
 
 }  // namespace
+
+int open_listener(const std::string& address, int port) {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    const std::string service = std::to_string(port);
+    if (getaddrinfo(address.c_str(), service.c_str(), &hints, &found) != 0)
+        throw Error(Reason::invalid, "cannot listen on \"" + address +
+                                         "\": give an IP address such as 127.0.0.1 or 0.0.0.0");
+    const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    const bool good =
+        fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1024) == 0;
+    const int error = errno;
+    freeaddrinfo(found);
+    if (good) return fd;
+    if (fd >= 0) ::close(fd);
+    cannot_listen(address, port, error);
+}
 
 struct Server::State {
     ServerOptions options;
@@ -116,7 +116,8 @@ Server::Server(ServerOptions options, Loop& home, Handler handler)
     state_->options = std::move(options);
     const ServerOptions& given = state_->options;
     if (given.tls) state_->tls = server_context(*given.tls);
-    const int fd = given.listening_fd >= 0 ? given.listening_fd : listen_at(given);
+    const int fd =
+        given.listening_fd >= 0 ? given.listening_fd : open_listener(given.address, given.port);
     sockaddr_storage address{};
     socklen_t size = sizeof address;
     getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);

@@ -34,6 +34,9 @@ struct ServerOptions {
     Duration idle_timeout = minutes(5);      // A connection without requests.
 };
 
+/// A listening socket. Throws Error with a sentence for the user when the address cannot be had.
+int open_listener(const std::string& address, int port);
+
 /// A running server. Requests arrive at `handler` on `home`; the way back hands over to the
 /// server's threads. Answers a request over its limits itself, with a Status object.
 class Server {

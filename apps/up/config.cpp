@@ -1,0 +1,60 @@
+// apps/up/config.cpp - takes the images out of the configuration and leaves the rest to the queues.
+#include "apps/up/config.h"
+
+#include <utility>
+#include <variant>
+
+#include "api/yaml.h"
+#include "base/error.h"
+#include "control/queue/configuration.h"
+
+namespace muster::up {
+namespace {
+
+using api::Value;
+
+[[noreturn]] void refuse(const std::string& path, const std::string& text) {
+    throw Error(Reason::invalid, "error: --config " + path + ": " + text);
+}
+
+agent::ImageMapping image_of(const std::string& path, const Value& image) {
+    for (const auto& member : image.members()) {
+        if (member.key != "pattern" && member.key != "environment" && member.key != "variables")
+            refuse(path, "images: no such field \"" + member.key +
+                             "\"; there are pattern, environment and variables");
+    }
+    const bool good = image["pattern"].is_string() && !image["pattern"].as_string().empty() &&
+                      (image["environment"].is_null() || image["environment"].is_string());
+    if (!good) refuse(path, "images: each has a pattern and the folder of its environment");
+    agent::ImageMapping mapping{image["pattern"].text(), image["environment"].text(), {}};
+    for (const auto& variable : image["variables"].members())
+        mapping.variables.emplace_back(variable.key, variable.value.text());
+    return mapping;
+}
+
+}  // namespace
+
+Config parse_config(const std::string& path, const std::string& text) {
+    auto parsed = api::parse_yaml(text);
+    if (const auto* error = std::get_if<api::ParseError>(&parsed)) refuse(path, error->text);
+    Config config;
+    std::string rest;
+    for (api::Parsed& document : std::get<std::vector<api::Parsed>>(parsed)) {
+        if (!document.duplicates.empty())
+            refuse(path, "\"" + document.duplicates.front() + "\" stands twice");
+        Value& value = document.value;
+        if (value["apiVersion"].text_or("") == "muster.dev/v1alpha1") {
+            for (const Value& image : value["images"].items())
+                config.images.push_back(image_of(path, image));
+            value.erase("images");
+        }
+        rest += "---\n" + api::to_yaml(value);
+    }
+    const auto read = control::queue::read_configuration(rest);
+    if (const auto* wrong = std::get_if<control::queue::WrongConfiguration>(&read))
+        refuse(path, wrong->text);
+    config.queues = std::get<decide::Options>(read);
+    return config;
+}
+
+}  // namespace muster::up

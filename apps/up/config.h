@@ -1,0 +1,29 @@
+// apps/up/config.h - the file of --config: Kueue's Configuration and Muster's own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "decide/change.h"
+
+namespace muster::up {
+
+/// What the file sets.
+struct Config {
+    decide::Options queues;                   // See control/queue/configuration.h.
+    std::vector<agent::ImageMapping> images;  // Before the usual ones.
+};
+
+/// Reads the text of the file `path` (named in errors). Beside what concerns the queues, Muster's
+/// own document maps images to environments of this machine:
+///
+///     apiVersion: muster.dev/v1alpha1
+///     kind: Configuration
+///     images:
+///     - {pattern: "rayproject/ray*", environment: /opt/ray, variables: {KEY: value}}
+///
+/// Throws Error that names the field and what is allowed.
+Config parse_config(const std::string& path, const std::string& text);
+
+}  // namespace muster::up

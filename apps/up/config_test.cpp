@@ -1,0 +1,44 @@
+// apps/up/config_test.cpp - what --config accepts and refuses.
+#include "apps/up/config.h"
+
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+
+namespace muster::up {
+namespace {
+
+std::string problem_of(const std::string& text) {
+    try {
+        parse_config("file", text);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+constexpr const char* own = "apiVersion: muster.dev/v1alpha1\nkind: Configuration\n";
+
+}  // namespace
+
+TEST_CASE("Muster's own document sets capacity, order and images") {
+    const Config config = parse_config(
+        "file", std::string(own) +
+                    "appWrappers: {capacity: Aggregate, order: FIFO}\n"
+                    "images: [{pattern: 'a/*', environment: /opt/a, variables: {K: v}}]\n");
+    CHECK(config.queues.capacity == decide::Options::Capacity::aggregate);
+    CHECK(config.queues.order == decide::Options::Order::fifo);
+    REQUIRE(config.images.size() == 1);
+    CHECK(config.images[0].environment == "/opt/a");
+    CHECK(config.images[0].variables.size() == 1);
+}
+
+TEST_CASE("what is wrong is named with what is allowed") {
+    CHECK(problem_of(std::string(own) + "images: [{pattern: a, folder: b}]\n")
+              .find("no such field \"folder\"") != std::string::npos);
+    CHECK(problem_of(std::string(own) + "imges: []\n").find("imges") != std::string::npos);
+    CHECK(problem_of("a: [").find("--config file") != std::string::npos);
+    CHECK(problem_of("a: 1\na: 2\n").find("stands twice") != std::string::npos);
+}
+
+}  // namespace muster::up
