@@ -254,20 +254,15 @@ void add_questions(CLI::App& app, const std::shared_ptr<Globals>& globals, Chose
 }
 
 /// Verbs of the design that are not built yet say so.
-void add_missing(CLI::App& app, Chosen& chosen) {
-    static constexpr const char* names[] = {"operator", "submit", "when", "what-if",
-                                            "acct",     "crds",   "rbac"};
-    for (const char* name : names) {
-        CLI::App* verb = app.add_subcommand(name, "(not there yet)");
-        verb->allow_extras();
-        verb->fallthrough(false);
-        verb->prefix_command();
-        verb->callback([&chosen, name] {
-            chosen = [name]() -> int {
-                throw Error(Reason::not_found,
-                            std::string("error: `muster ") + name + "` is not there yet");
-            };
-        });
+constexpr std::string_view missing_verbs[] = {"operator", "submit", "when", "what-if",
+                                              "acct",     "crds",   "rbac"};
+
+void refuse_missing(const std::vector<std::string>& arguments) {
+    if (arguments.empty()) return;
+    for (const std::string_view name : missing_verbs) {
+        if (arguments.front() != name) continue;
+        throw Error(Reason::not_found,
+                    "error: `muster " + std::string(name) + "` is not there yet");
     }
 }
 
@@ -285,6 +280,7 @@ void add_globals(CLI::App& app, Globals& globals) {
 }  // namespace
 
 int run(const std::vector<std::string>& arguments) {
+    refuse_missing(arguments);
     CLI::App app("Muster: queues, quotas, Ray and Kubernetes objects, on this machine or a cluster",
                  "muster");
     app.require_subcommand(1);
@@ -296,7 +292,6 @@ int run(const std::vector<std::string>& arguments) {
     for (auto* add : {add_get, add_describe, add_writes, add_delete, add_wait, add_logs, add_exec,
                       add_changes, add_scale, add_questions})
         add(app, globals, chosen);
-    add_missing(app, chosen);
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     try {
         app.parse(reversed);
