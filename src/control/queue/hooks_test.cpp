@@ -166,6 +166,13 @@ TEST_CASE("an AppWrapper comes in when its author may create what it wraps") {
     Door door;
     CHECK_FALSE(door.enter(app_wrappers, wrapper(config_map)).denied);
     CHECK_FALSE(door.enter(old_app_wrappers, wrapper(config_map)).denied);
+    // A Job's selector is the server's to give.
+    CHECK_FALSE(
+        door.enter(app_wrappers,
+                   wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: "
+                           "{template: {spec: {restartPolicy: Never, containers: [{name: m, "
+                           "image: i}]}}}}"))
+            .denied);
     door.forbidden = "configmaps";
     const Admission refused = door.enter(app_wrappers, wrapper(config_map));
     REQUIRE(refused.denied);
