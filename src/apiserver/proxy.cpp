@@ -117,6 +117,16 @@ Endpoint service_endpoint(Context& context, const std::string& ns, const Value& 
 
 void serve_proxy(Context& context, const ExchangePtr& exchange) {
     const Route& route = exchange->route;
+    if (route.rest.empty() && route.verb == "get") {
+        // Relative links of a page need the slash.
+        net::Response moved;
+        moved.status = 301;
+        moved.headers.add("Location", exchange->request.path + "/");
+        moved.body = make_bytes("");
+        exchange->answered = true;
+        exchange->responder->respond(std::move(moved));
+        return;
+    }
     const Target target = target_of(route.name);
     const store::Entry* entry = context.store.find(key_of(*exchange->kind, route.ns, target.name));
     if (entry == nullptr) throw not_found(exchange->kind->resource(), target.name);
@@ -126,7 +136,7 @@ void serve_proxy(Context& context, const ExchangePtr& exchange) {
                                   : service_endpoint(context, route.ns, object, target.port);
     if (context.node == nullptr) throw unavailable("no node agent is connected to this server");
     net::Request request = exchange->request;
-    request.path = route.rest.empty() ? "/" : route.rest;
+    request.path = route.rest;
     // The caller's credentials are for this server, not for what runs in a pod.
     std::erase_if(request.headers.fields, [](const auto& field) {
         return equal_ignoring_case(field.first, "Authorization") ||
