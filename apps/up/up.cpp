@@ -209,7 +209,6 @@ void Parts::make_server() {
     apiserver::Options options;
     options.random = Random(net::secret_seed());
     options.service_account_key_pem = keys.token_signing_key;
-    options.certificate_authority_pem = keys.authority.certificate_pem;
     options.secure_port = front_->port();
     server_ = std::make_unique<apiserver::Server>(*store_, state_loop_, std::move(options));
     front_->add_listener(network_.listen(agent::kApiServiceAddress, 443));

@@ -43,7 +43,6 @@ struct StaticToken {
 struct Options {
     Random random{0};                       // Seeded by the caller; uids, generated names.
     std::string service_account_key_pem;    // Private EC key that signs service account tokens.
-    std::string certificate_authority_pem;  // Given to pods and kubeconfigs as the CA.
     std::string issuer = "https://kubernetes.default.svc.cluster.local";
     std::vector<StaticToken> static_tokens;
     std::string service_cidr = "10.96.0.0/12";  // Where ClusterIPs come from; .1 is `kubernetes`.
