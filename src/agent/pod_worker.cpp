@@ -76,9 +76,13 @@ PodWorker::PodWorker(PodHost& host, kube::ObjectPtr pod, const FoundPod& found)
         }
     }
     if (found.alive) keep_verdicts();
+    // It had come to its end, and nobody was told before Muster was.
+    if (!found.alive && !found.runs.empty() && is_finished(object_->value, seen_))
+        seen_.sandbox = PodSeen::Sandbox::gone;
     const std::string phase = object_->value["status"]["phase"].text();
     if (!found.alive && object_->value["spec"]["restartPolicy"].text() == "Never" &&
-        !found.runs.empty() && phase != "Succeeded" && phase != "Failed") {
+        !found.runs.empty() && seen_.sandbox != PodSeen::Sandbox::gone && phase != "Succeeded" &&
+        phase != "Failed") {
         seen_.lost = true;
         seen_.sandbox = PodSeen::Sandbox::gone;
     }
