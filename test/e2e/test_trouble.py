@@ -1,0 +1,110 @@
+# test/e2e/test_trouble.py - what goes wrong around Muster: the answer is clear, nothing is lost, the server lives.
+import socket
+import ssl
+import subprocess
+import threading
+
+from conftest import job
+from test_bad_input import Client
+
+CLUSTER = """
+apiVersion: ray.io/v1
+kind: RayCluster
+metadata: {name: broken}
+spec:
+  headGroupSpec:
+    rayStartParams: {}
+    template:
+      spec:
+        terminationGracePeriodSeconds: 1
+        containers:
+        - {name: head, image: IMAGE, command: ["sh", "-c", "echo no head today; exit 3; ray start"]}
+"""
+
+
+def why_waiting(pod: dict) -> dict:
+    statuses = pod["status"].get("containerStatuses", [{}])
+    return statuses[0].get("state", {}).get("waiting", {}) if statuses else {}
+
+
+def test_a_cluster_whose_head_dies_at_once_says_so_and_is_never_ready(muster):
+    muster.apply(CLUSTER.replace("IMAGE", "busybox"))
+    cluster = muster.until("the status tells of the head", lambda: (lambda c: c if any(
+        x["type"] == "HeadPodReady" and x["reason"] in ("CrashLoopBackOff", "Error")
+        for x in c.get("status", {}).get("conditions", [])) else None)(muster.get("raycluster", "broken")))
+    assert cluster["status"].get("state", "") != "ready"
+    muster.run("delete", "raycluster", "broken")
+    muster.until("its pods are gone", lambda: not muster.get("pods", "-l", "ray.io/cluster=broken").get("items"))
+
+
+def test_an_unmapped_image_says_what_to_add(muster):
+    muster.apply(job("unmapped", ns="default").replace("busybox", "example.com/secret/thing:1"))
+    pod = muster.until("the pod says why", lambda: next((p for p in muster.get("pods", "-l", "job-name=unmapped").get(
+        "items", []) if why_waiting(p).get("reason") in ("ErrImagePull", "ImagePullBackOff")), None))
+    said = why_waiting(pod)["message"]
+    assert "example.com/secret/thing" in said and "images" in said, said
+
+
+def test_a_folder_that_is_not_ours_is_refused(make_muster):
+    muster = make_muster()
+    state = muster.folder / "state"
+    state.mkdir()
+    (state / "precious.txt").write_text("somebody's")
+    done = subprocess.run([str(__import__("conftest").MUSTER), "up", "--data", str(state), "--listen", "127.0.0.1:0"],
+                          capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode != 0 and str(state) in done.stderr
+    assert (state / "precious.txt").read_text() == "somebody's"
+
+
+def test_a_client_that_stops_reading_its_watch_harms_nobody(muster):
+    client = Client(muster)
+    host, port = client.server.removeprefix("https://").split(":")
+    raw = socket.create_connection((host, int(port)))
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    stuck = client.context.wrap_socket(raw, server_hostname="localhost")
+    stuck.sendall(b"GET /api/v1/configmaps?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    body = "x" * 200_000
+    for i in range(120):
+        muster_map = f'{{"metadata":{{"name":"big-{i}"}},"data":{{"a":"{body}"}}}}'.encode()
+        assert client.ask("POST", "/api/v1/namespaces/default/configmaps", muster_map)[0] == 201
+    assert muster.memory_mb() < 400
+    status, maps = client.ask("GET", "/api/v1/namespaces/default/configmaps?limit=1")
+    assert status == 200 and len(maps["items"]) == 1
+    stuck.close()
+
+
+def test_many_clients_at_once(muster):
+    client = Client(muster)
+    answers = []
+
+    def create(number: int) -> None:
+        body = f'{{"metadata":{{"name":"at-once-{number}"}}}}'.encode()
+        answers.append(client.ask("POST", "/api/v1/namespaces/default/configmaps", body)[0])
+
+    threads = [threading.Thread(target=create, args=(i,)) for i in range(64)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [201] * 64
+
+
+def test_a_thousand_jobs_applied_at_once(make_muster):
+    muster = make_muster("laptop:cpu=64,memory=64Gi,pods=110").start()
+    muster.apply("---".join(job(f"j{i}", ns="default", cpu="10m") for i in range(1000)))
+    muster.until("all are complete", lambda: sum(
+        j["status"].get("succeeded", 0) for j in muster.get("jobs")["items"]) == 1000, 300)
+    assert muster.run("get", "nodes").returncode == 0
+
+
+def test_a_connection_without_tls_is_not_served(muster):
+    host, port = Client(muster).server.removeprefix("https://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as raw:
+        raw.sendall(b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b"gitVersion" not in raw.recv(1000)
+    wrong = ssl.create_default_context()
+    try:
+        wrong.wrap_socket(socket.create_connection((host, int(port))), server_hostname="localhost")
+        raise AssertionError("a client that does not know the authority must refuse it")
+    except ssl.SSLError:
+        pass
