@@ -166,7 +166,7 @@ TEST_CASE("images are matched by name, without tag and usual registry") {
     CHECK(image_matches("localhost:5000/x", "localhost:5000/x:1"));
     CHECK(find_mapping(usual_images(), "nvcr.io/nvidia/cuda:12") == nullptr);
     CHECK(find_mapping(usual_images(), "python:3.11-slim") != nullptr);
-    CHECK(unmapped_text("a/b:1").find("--image 'a/b=FOLDER'") != std::string::npos);
+    CHECK(unmapped_text("a/b:1").find("pattern: 'a/b'") != std::string::npos);
 }
 
 }  // namespace muster::agent

@@ -76,13 +76,14 @@ std::vector<std::string> environment_folders(const std::string& environment) {
 }
 
 std::string unmapped_text(std::string_view image) {
-    const std::string name(image);
-    return "image \"" + name +
-           "\" is not mapped to an environment of this machine (images are not pulled); start "
-           "muster with --image '" +
-           name.substr(0, name_length(image)) +
-           "=FOLDER', where FOLDER/bin holds its programs, or with --image '" +
-           name.substr(0, name_length(image)) + "=' to run it on the machine as it is";
+    const std::string whole(image);
+    const std::string name = whole.substr(0, name_length(image));
+    return "image \"" + whole +
+           "\" is not mapped to an environment of this machine (images are not pulled); add to "
+           "the file that muster up reads with --config: images: [{pattern: '" +
+           name +
+           "', environment: FOLDER}], where FOLDER/bin holds its programs; without environment it "
+           "runs on the machine as it is";
 }
 
 std::vector<ImageMapping> usual_images() {
