@@ -215,6 +215,8 @@ private:
     std::string phase(const std::string& pod) {
         // Other work whose node was lost is put there again, as its owner would.
         const Value found = world_.get("/api/v1/namespaces/default/pods/" + pod);
+        if (found["status"]["phase"].text_or("") == "Failed")
+            world_.remove("/api/v1/namespaces/default/pods/" + pod);
         if (found.is_null()) world_.create(other_work);
         return found["status"]["phase"].text();
     }
