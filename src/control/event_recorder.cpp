@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/hash.h"
 #include "kube/request.h"
 
 namespace muster::control {
@@ -12,16 +13,10 @@ namespace {
 constexpr std::size_t names_kept_max = 4096;
 constexpr std::size_t message_bytes_max = 1024;  // The API server's own limit.
 
-std::uint64_t hash_of(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325ULL) {
-    for (const char c : text)
-        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-    return hash;
-}
-
 std::string name_of(const Event& event, std::string_view uid) {
-    std::uint64_t hash = hash_of(uid);
+    std::uint64_t hash = stable_hash(uid);
     for (const std::string* part : {&event.type, &event.reason, &event.message}) {
-        hash = hash_of(*part, hash_of("\n", hash));
+        hash = stable_hash(*part, stable_hash("\n", hash));
     }
     char digits[17];
     std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));

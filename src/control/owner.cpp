@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/hash.h"
+
 namespace muster::control {
 
 api::Value owner_reference(const kube::Object& owner) {
@@ -16,14 +18,7 @@ api::Value owner_reference(const kube::Object& owner) {
 
 std::string derived_suffix(std::string_view owner_uid, std::string_view what) {
     static constexpr std::string_view alphabet = "bcdfghjklmnpqrstvwxz2456789";
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
-    const auto mix = [&hash](std::string_view text) {
-        for (const char c : text)
-            hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-    };
-    mix(owner_uid);
-    mix("/");
-    mix(what);
+    std::uint64_t hash = stable_hash(what, stable_hash("/", stable_hash(owner_uid)));
     hash ^= hash >> 29;  // FNV's low bits follow the last character too closely.
     std::string suffix;
     for (int i = 0; i < 5; ++i) {

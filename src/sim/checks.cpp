@@ -24,10 +24,7 @@ bool is_finished(const Value& workload) {
 
 std::optional<std::string> Checks::take(const store::Change& change) {
     ++changes_;
-    const auto mix = [this](std::string_view text) {
-        for (const char c : text)
-            trace_ = (trace_ ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-    };
+    const auto mix = [this](std::string_view text) { trace_ = stable_hash(text, trace_); };
     mix(change.key);
     if (change.after == nullptr) {
         mix("removed");

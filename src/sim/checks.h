@@ -9,6 +9,7 @@
 
 #include "api/value.h"
 #include "base/amount.h"
+#include "base/hash.h"
 #include "store/store.h"
 
 namespace muster::sim {
@@ -38,7 +39,7 @@ private:
     std::optional<std::string> check_heads() const;
 
     std::map<std::string, api::Value, std::less<>> objects_;
-    std::uint64_t trace_ = 0xcbf29ce484222325ULL;
+    std::uint64_t trace_ = stable_hash("");
     std::int64_t changes_ = 0;
 };
 
