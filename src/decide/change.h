@@ -1,8 +1,10 @@
 // decide/change.h - everything that can happen to the state, one plain struct each.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "decide/place/pod.h"
 #include "decide/workload.h"
@@ -73,12 +75,14 @@ struct WorkloadSet {
 struct WorkloadRemoved {
     std::string id;
 };
-/// The objects say that it is admitted: what `decide` decided came true, or a restart.
+/// The objects say that it has quota: what `decide` decided came true, or a restart.
 struct WorkloadAdmitted {
     std::string id;
     Assignment assignment;
+    Time reserved = {};  // Since when: of equal priorities the newest is preempted first.
 };
-/// The objects say that it is being evicted; it still holds all it had.
+/// The objects say that it is being evicted; it still holds all it had until WorkloadReleased, and
+/// stands first among those that others may preempt.
 struct WorkloadEvicted {
     std::string id;
 };
@@ -101,8 +105,15 @@ struct Options {
     enum class Capacity { per_node, aggregate };
     /// Order of what has no queue. `fifo` ignores priorities.
     enum class Order { priority, fifo };
+    /// Resources that no group of the queue covers: an obstacle, or of no interest.
+    enum class Undeclared { block, ignore };
+    /// The rules by which fair sharing picks victims, in the order tried.
+    enum class Strategy { less_than_or_equal_to_final_share, less_than_initial_share };
     Capacity capacity = Capacity::per_node;
     Order order = Order::priority;
+    Undeclared undeclared = Undeclared::block;
+    /// Absent: classical preemption and order. An empty list stands for both strategies.
+    std::optional<std::vector<Strategy>> fair_sharing;
     friend auto operator<=>(const Options&, const Options&) = default;
 };
 struct OptionsSet {

@@ -160,18 +160,24 @@ std::optional<Evict> Deciding::must_go(WorkloadId id) const {
     if (entry.phase != Phase::holding || entry.object == WorkloadEntry::Object::removed) {
         return std::nullopt;
     }
-    const std::string& name = world.name_of(id);
+    const auto because = [&](Evict::Reason reason, const std::string& queue) {
+        Evict evict;
+        evict.workload = world.name_of(id);
+        evict.reason = reason;
+        evict.queue = queue;
+        return evict;
+    };
     if (entry.activity == Workload::Activity::deactivated) {
-        return Evict{name, Evict::Reason::deactivated, {}};
+        return because(Evict::Reason::deactivated, {});
     }
     const auto& spec = world.queue(entry.held->queue).spec;
     if (spec && spec->stop == StopPolicy::hold_and_drain) {
-        return Evict{name, Evict::Reason::cluster_queue_stopped, spec->name};
+        return because(Evict::Reason::cluster_queue_stopped, spec->name);
     }
     if (!entry.local_queue) return std::nullopt;
     const auto& local = world.local_queue(*entry.local_queue).spec;
     if (local && local->stop == StopPolicy::hold_and_drain) {
-        return Evict{name, Evict::Reason::local_queue_stopped, local->name};
+        return because(Evict::Reason::local_queue_stopped, local->name);
     }
     return std::nullopt;
 }

@@ -64,6 +64,10 @@ struct QueueReport {
     std::int64_t pending = 0;
     std::int64_t admitted = 0;                                  // Everything that holds quota.
     std::map<std::string, std::map<std::string, Use>> flavors;  // Flavor -> resource.
+    /// With fair sharing: the dominant share of what is borrowed, in thousandths of what can be
+    /// lent and divided by the weight, rounded up; the largest int64 with weight 0 and anything
+    /// borrowed.
+    std::optional<std::int64_t> weighted_share;
 };
 
 /// Absent when there is no such queue.

@@ -63,20 +63,27 @@ struct WaitReason {
         exceeds_maximum,     // Needs more than the quota can ever give.
         exceeds_nodes,       // Does not fit the nodes even when they are empty.
         // Goes away by itself:
-        backoff,      // Until `until`.
-        being_ended,  // Its earlier run still has processes.
-        quota,        // Waits for others to give back.
-        nodes,        // The gang does not fit what is free on the nodes.
-        behind_head,  // Waits behind `head` in a StrictFIFO queue.
+        backoff,           // Until `until`.
+        being_ended,       // Its earlier run still has processes.
+        quota,             // Waits for others to give back.
+        nodes,             // The gang does not fit what is free on the nodes.
+        behind_head,       // Waits behind `head` in a StrictFIFO queue.
+        behind_preemptor,  // Waits behind `head`, whose victims are ending.
+        preempting,        // Waits for `victims` to end, which it preempted.
+        deferred,          // Fits once `victims`, preempted for others, have ended.
+        // Someone must act again:
+        preemption_gated,   // Could preempt `victims`, but its gate is closed.
+        preemption_circle,  // Would preempt `victims` again that win their place back each time.
     };
     Rule rule = Rule::quota;
     std::string local_queue;
     std::string cluster_queue;
     std::string detail;                // The missing flavor's name.
-    std::string head;                  // For behind_head: the workload in front.
+    std::string head;                  // For behind_...: the workload in front.
     Time until;                        // For backoff.
     std::vector<Obstacle> obstacles;   // For quota rules: in the order tried.
     std::string pod_set;               // For nodes: the pod set that found no place.
+    std::vector<std::string> victims;  // For the rules about preemption, by name.
     std::int64_t placed = 0;           // For nodes: how many pods of the gang did.
     std::int64_t pods = 0;             // For nodes: how many pods the gang has.
     std::vector<Refusal> refusals;     // For nodes: why, per node.
@@ -90,12 +97,27 @@ struct Admit {
     Assignment assignment;
 };
 
-/// It must stop now. It holds what it has until it is released.
+/// Why a workload was preempted: the reasons of Kueue's condition Preempted.
+enum class PreemptionCause {
+    in_cluster_queue,                  // By one of its own queue.
+    in_cohort_reclamation,             // Its queue borrowed what another one's own is.
+    in_cohort_fair_sharing,            // Its queue's share of what is borrowed is the larger one.
+    in_cohort_reclaim_while_borrowing  // By one of higher priority that borrows as well.
+};
+
+/// It must stop now. It holds what it has until WorkloadReleased. A workload that is being evicted
+/// already is not named a second time, whoever else wants it gone.
+///
+/// With `preempted` the conditions are Evicted (reason Preempted) and Preempted (reason `cause`).
 struct Evict {
-    enum class Reason { deactivated, local_queue_stopped, cluster_queue_stopped };
+    enum class Reason { deactivated, local_queue_stopped, cluster_queue_stopped, preempted };
     std::string workload;
     Reason reason = Reason::deactivated;
-    std::string queue;  // The queue that was stopped.
+    std::string queue;  // The queue that was stopped; with `preempted` the preemptor's.
+    PreemptionCause cause = PreemptionCause::in_cluster_queue;  // For preempted.
+    std::string preemptor = {};                                 // For preempted: its id.
+    std::string preemptor_path = {};                            // "/cohort/queue", from the root.
+    std::string path = {};                                      // The same of the victim.
 };
 
 /// It waits, and the reason is news: it is the first one, or another rule, flavor or resource than

@@ -204,6 +204,9 @@ Verdict Explaining::verdict(const WaitReason& reason) const {
         case Rule::being_ended:
         case Rule::quota:
         case Rule::nodes:
+        case Rule::preempting:
+        case Rule::deferred:
+        case Rule::behind_preemptor:
             return Verdict::starts_by_itself;
         case Rule::behind_head: {
             const auto head = world.workload_names.find(reason.head);

@@ -100,6 +100,21 @@ std::string constraint_text(const Constraint& c) {
            ", short by " + amount(c.short_by) + " (" + place_text(c) + "); " + holders_text(c);
 }
 
+// Kueue's words.
+std::string cause_text(PreemptionCause cause) {
+    switch (cause) {
+        case PreemptionCause::in_cluster_queue:
+            return "prioritization in the ClusterQueue";
+        case PreemptionCause::in_cohort_reclamation:
+            return "reclamation within the cohort";
+        case PreemptionCause::in_cohort_fair_sharing:
+            return "Fair Sharing within the cohort";
+        case PreemptionCause::in_cohort_reclaim_while_borrowing:
+            return "reclamation within the cohort while borrowing";
+    }
+    return {};
+}
+
 // What is the matter, without who is meant.
 std::string matter(const WaitReason& reason) {
     switch (reason.rule) {
@@ -140,6 +155,22 @@ std::string matter(const WaitReason& reason) {
             return "not enough is free on the nodes";
         case Rule::behind_head:
             return "the queue is strict, and " + reason.head + " in front of it does not fit";
+        case Rule::behind_preemptor:
+            return reason.head +
+                   " of the same queue starts first, when those that it preempted "
+                   "have ended";
+        case Rule::preempting:
+            return "it waits until those that it preempted have ended: " +
+                   join(reason.victims, ", ");
+        case Rule::deferred:
+            return "it starts when those that others preempted have ended: " +
+                   join(reason.victims, ", ");
+        case Rule::preemption_gated:
+            return "it could preempt " + join(reason.victims, ", ") +
+                   ", but its preemption gate is closed";
+        case Rule::preemption_circle:
+            return "it would preempt " + join(reason.victims, ", ") +
+                   " again, and they would win their place back";
     }
     return {};
 }
@@ -197,7 +228,15 @@ std::string condition_reason(const WaitReason& reason) {
         case Rule::backoff:
         case Rule::being_ended:
         case Rule::behind_head:
+        case Rule::behind_preemptor:
             return "PendingEvaluation";
+        case Rule::preempting:
+        case Rule::deferred:
+            return "WaitingForPreemptedWorkloads";
+        case Rule::preemption_gated:
+            return "AdmissionGated";
+        case Rule::preemption_circle:
+            return "WaitingForQuota";
     }
     return {};
 }
@@ -233,6 +272,20 @@ std::string condition_message(const WaitReason& reason) {
         case Rule::behind_head:
             return "Waits behind " + reason.head + " in StrictFIFO ClusterQueue " +
                    reason.cluster_queue;
+        case Rule::behind_preemptor:
+            return "Waits behind " + reason.head + ", which preempts, in ClusterQueue " +
+                   reason.cluster_queue;
+        case Rule::preempting:
+            return obstacles_text(reason) + ". Pending the preemption of " +
+                   std::to_string(reason.victims.size()) + " workload(s)";
+        case Rule::deferred:
+            return "Waits for workloads that were preempted for others: " +
+                   join(reason.victims, ", ");
+        case Rule::preemption_gated:
+            return "Workload requires preemption, but it's gated";
+        case Rule::preemption_circle:
+            return obstacles_text(reason) + ". Preempting " + join(reason.victims, ", ") +
+                   " would go on without end";
     }
     return {};
 }
@@ -245,6 +298,22 @@ std::string eviction_reason(const Evict& evict) {
             return "LocalQueueStopped";
         case Evict::Reason::cluster_queue_stopped:
             return "ClusterQueueStopped";
+        case Evict::Reason::preempted:
+            return "Preempted";
+    }
+    return {};
+}
+
+std::string preemption_reason(PreemptionCause cause) {
+    switch (cause) {
+        case PreemptionCause::in_cluster_queue:
+            return "InClusterQueue";
+        case PreemptionCause::in_cohort_reclamation:
+            return "InCohortReclamation";
+        case PreemptionCause::in_cohort_fair_sharing:
+            return "InCohortFairSharing";
+        case PreemptionCause::in_cohort_reclaim_while_borrowing:
+            return "InCohortReclaimWhileBorrowing";
     }
     return {};
 }
@@ -257,6 +326,10 @@ std::string eviction_message(const Evict& evict) {
             return "The LocalQueue is stopped";
         case Evict::Reason::cluster_queue_stopped:
             return "The ClusterQueue is stopped";
+        case Evict::Reason::preempted:
+            return "Preempted to accommodate " + evict.preemptor + " due to " +
+                   cause_text(evict.cause) + "; preemptor path: " + evict.preemptor_path +
+                   "; preemptee path: " + evict.path;
     }
     return {};
 }

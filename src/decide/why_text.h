@@ -17,9 +17,13 @@ std::string condition_reason(const WaitReason& reason);
 /// Kueue's message of QuotaReserved=False, in its words.
 std::string condition_message(const WaitReason& reason);
 
-/// Kueue's reason of Evicted=True: "Deactivated", "ClusterQueueStopped", "LocalQueueStopped".
+/// Kueue's reason of Evicted=True: "Deactivated", "ClusterQueueStopped", "LocalQueueStopped",
+/// "Preempted".
 std::string eviction_reason(const Evict& evict);
 std::string eviction_message(const Evict& evict);
+
+/// Kueue's reason of Preempted=True: "InClusterQueue", "InCohortReclamation", ...
+std::string preemption_reason(PreemptionCause cause);
 
 /// One sentence for people, with numbers: what is needed, what is free, who holds the rest.
 std::string sentence(const Explanation& explanation);

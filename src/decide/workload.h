@@ -18,7 +18,10 @@ namespace muster::decide {
 struct PodSet {
     std::string name = "main";
     std::int64_t count = 1;
+    /// Partial admission: as few of them as this may start. At most one pod set has it.
+    std::optional<std::int64_t> min_count;
     std::int64_t reclaimable = 0;  // Of `count`, those that are done and need nothing any more.
+    std::string group;             // Pod sets of one group get the same flavors; empty: alone.
     PodShape pod;
     friend auto operator<=>(const PodSet&, const PodSet&) = default;
 };
@@ -30,16 +33,19 @@ struct Workload {
     /// `quota_and_nodes`: its pods must also fit the nodes now, all of them together. Without a
     /// local queue only the nodes bind.
     enum class Binds { quota, quota_and_nodes };
+    /// A closed gate keeps it from preempting others, not from being admitted.
+    enum class PreemptionGate { open, closed };
 
     std::string id;           // Unique among all workloads; breaks ties.
     std::string ns;           // Kubernetes namespace.
     std::string local_queue;  // Name in `ns`; empty: none.
     Binds binds = Binds::quota;
     Activity activity = Activity::active;
+    PreemptionGate gate = PreemptionGate::open;
     std::int64_t priority = 0;
     std::int64_t slope_millionths = 0;  // Priority gained per 1,000,000 s; only without a queue.
     Time created;
-    Time queued;      // Orders equal priorities; not set: `created`.
+    Time queued;      // Orders equal priorities, may be an eviction's time; not set: `created`.
     Time not_before;  // Backoff: waits at least until then.
     std::vector<PodSet> pod_sets;
     friend auto operator<=>(const Workload&, const Workload&) = default;
@@ -75,14 +81,57 @@ struct ResourceGroup {
     friend auto operator<=>(const ResourceGroup&, const ResourceGroup&) = default;
 };
 
+/// A weight in the sharing of what is borrowed, in billionths: 1,000,000,000 is the usual 1. With 0
+/// whoever borrows anything stands behind everybody.
+struct FairWeight {
+    std::int64_t nanos = 1'000'000'000;
+    friend auto operator<=>(const FairWeight&, const FairWeight&) = default;
+};
+
+/// Whom a queue's workloads may preempt.
+struct Preemption {
+    enum class WithinQueue { never, lower_priority, lower_or_newer_equal_priority };
+    enum class Reclaim { never, lower_priority, any };
+    enum class WhileBorrowing { never, lower_priority };
+    WithinQueue within_queue = WithinQueue::never;
+    Reclaim reclaim_within_cohort = Reclaim::never;
+    WhileBorrowing borrow_within_cohort = WhileBorrowing::never;
+    std::optional<std::int64_t> max_priority_threshold;  // For borrow_within_cohort.
+    friend auto operator<=>(const Preemption&, const Preemption&) = default;
+};
+
+/// Whether the search for a flavor goes on after one that would do.
+struct FlavorFungibility {
+    enum class Search { may_stop, try_next_flavor };
+    enum class Preference { none, borrowing_over_preemption, preemption_over_borrowing };
+    Search when_can_borrow = Search::may_stop;
+    Search when_can_preempt = Search::try_next_flavor;
+    Preference preference = Preference::none;
+    friend auto operator<=>(const FlavorFungibility&, const FlavorFungibility&) = default;
+};
+
+/// A check that must be Ready before what got quota is admitted.
+struct CheckRule {
+    std::string name;
+    std::vector<std::string> flavors;  // Only for these; empty: for every flavor.
+    friend auto operator<=>(const CheckRule&, const CheckRule&) = default;
+};
+
 struct ClusterQueue {
     enum class Strategy { best_effort_fifo, strict_fifo };
+    /// `usage_based`: among its local queues those go first that have used less.
+    enum class AdmissionMode { none, usage_based };
     std::string name;
     std::string cohort;  // Empty: none.
     Strategy strategy = Strategy::best_effort_fifo;
     std::optional<Selector> namespaces;  // Absent selects none; an empty one selects all.
     StopPolicy stop = StopPolicy::none;
     std::vector<ResourceGroup> groups;
+    Preemption preemption;
+    FlavorFungibility fungibility;
+    FairWeight weight = {};
+    AdmissionMode admission_mode = AdmissionMode::none;
+    std::vector<CheckRule> checks;
     friend auto operator<=>(const ClusterQueue&, const ClusterQueue&) = default;
 };
 
@@ -90,6 +139,7 @@ struct Cohort {
     std::string name;
     std::string parent;  // Empty: a root.
     std::vector<ResourceGroup> groups;
+    FairWeight weight = {};
     friend auto operator<=>(const Cohort&, const Cohort&) = default;
 };
 
@@ -98,6 +148,7 @@ struct LocalQueue {
     std::string name;
     std::string cluster_queue;
     StopPolicy stop = StopPolicy::none;
+    FairWeight weight = {};  // Counts with AdmissionMode::usage_based.
     friend auto operator<=>(const LocalQueue&, const LocalQueue&) = default;
 };
 

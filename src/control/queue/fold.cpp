@@ -135,10 +135,12 @@ decide::Workload fold_wrapper(const kube::Object& wrapper, const Identity& ident
     folded.not_before = identity.not_before;
     for (const appwrapper::PodDemand& demand : appwrapper::demand_of(wrapper.value)) {
         if (demand.count <= 0) continue;
-        folded.pod_sets.push_back(
-            {demand.name, demand.count, 0,
-             fold_pod_shape(wrapper.key.ns, demand.pod_template["metadata"]["labels"],
-                            demand.pod_template["spec"], seen)});
+        decide::PodSet set;
+        set.name = demand.name;
+        set.count = demand.count;
+        set.pod = fold_pod_shape(wrapper.key.ns, demand.pod_template["metadata"]["labels"],
+                                 demand.pod_template["spec"], seen);
+        folded.pod_sets.push_back(std::move(set));
     }
     return folded;
 }
