@@ -1,4 +1,5 @@
-// decide/scenario.h - behaviour as text: the scenario language, read into steps and run on decide.
+// decide/scenario.h - behaviour as text: the scenario language, read into steps and run on decide,
+// on the simulated world, on anything that takes what a scenario says.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,14 @@
 #include <variant>
 #include <vector>
 
+#include "decide/cycle.h"
+
 namespace muster::decide {
 
 // A scenario is a list of steps, one a line: a verb, names, and options `key=value` or plain words.
-// `#` starts a comment. Below a line `----` stands what must come out.
+// `#` starts a comment. Below a line `----` stands what must come out. A scenario runs on every
+// ground (decide, sim) unless its first step is `on GROUND...`; a ground refuses by name what has
+// no meaning there.
 //
 //   flavor     NAME [label=K:V]... [taint=K:V:EFFECT]... [tolerate=K:V:EFFECT]...
 //   node       NAME RESOURCE=AMOUNT... [label=..]... [taint=..]... [cordoned]
@@ -53,6 +58,7 @@ struct Step {
 };
 
 struct Scenario {
+    std::vector<std::string> on;  // The grounds that it runs on; empty: all.
     std::vector<Step> steps;
     std::string expected;
 };
@@ -65,8 +71,64 @@ struct ScenarioError {
 
 std::variant<Scenario, ScenarioError> parse_scenario(std::string_view text);
 
-/// Runs the steps on a fresh state, checks the invariants after each, and returns all that was
-/// printed, or the first error.
-std::variant<std::string, ScenarioError> run_scenario(const Scenario& scenario);
+/// How many names a verb takes before its options; absent when there is no such verb.
+std::optional<std::size_t> names_of_verb(std::string_view verb);
+
+/// When a scenario begins: 2020-01-01T00:00:00Z.
+constexpr Time scenario_start{1'577'836'800'000'000'000};
+
+/// What one cycle changed.
+struct ScenarioCycle {
+    struct Said {
+        std::string workload;
+        std::string text;
+    };
+    std::vector<Said> evicts;
+    std::vector<Admit> admits;
+    std::vector<Said> waits;
+    std::optional<Time> look_again;
+};
+
+/// What a scenario runs on. Each thing that is said arrives as a change, with the scenario's clock.
+class ScenarioGround {
+public:
+    virtual ~ScenarioGround() = default;
+
+    /// The word by which files name it.
+    virtual std::string_view name() const = 0;
+    /// Why this step has no meaning here; absent when it has. Asked before each step.
+    virtual std::optional<std::string> refuses(const Step& step) = 0;
+    /// Something has happened. A sentence when that cannot happen here.
+    virtual std::optional<std::string> take(const Change& change, Time now) = 0;
+    /// Decides until nothing moves any more.
+    virtual ScenarioCycle cycle(Time now) = 0;
+    virtual std::vector<std::string> why(const std::string& workload, Time now) = 0;
+    /// The empty name is what has no queue. Absent when there is no such queue.
+    virtual std::optional<QueueReport> show(const std::string& queue) = 0;
+    /// Who waits in a cluster queue, first first.
+    virtual std::vector<std::string> order(const std::string& queue, Time now) = 0;
+    /// An invariant that does not hold. Asked after each step.
+    virtual std::optional<std::string> broken() = 0;
+};
+
+/// Runs the steps on a fresh ground and returns all that was printed, or the first error.
+std::variant<std::string, ScenarioError> run_scenario(const Scenario& scenario,
+                                                      ScenarioGround& ground);
+
+/// The ground that is decide alone: changes go into a state, a cycle is `decide`.
+class DecideGround : public ScenarioGround {
+public:
+    std::string_view name() const override { return "decide"; }
+    std::optional<std::string> refuses(const Step& step) override;
+    std::optional<std::string> take(const Change& change, Time now) override;
+    ScenarioCycle cycle(Time now) override;
+    std::vector<std::string> why(const std::string& workload, Time now) override;
+    std::optional<QueueReport> show(const std::string& queue) override;
+    std::vector<std::string> order(const std::string& queue, Time now) override;
+    std::optional<std::string> broken() override;
+
+private:
+    State state_;
+};
 
 }  // namespace muster::decide

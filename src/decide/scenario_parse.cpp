@@ -1,7 +1,5 @@
 // decide/scenario_parse.cpp - reads the text of a scenario into steps; knows verbs, not meanings.
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "base/text.h"
 #include "decide/scenario.h"
@@ -9,19 +7,6 @@
 namespace muster::decide {
 
 namespace {
-
-/// How many names a verb takes before its options.
-const std::map<std::string_view, std::size_t>& verbs() {
-    static const std::map<std::string_view, std::size_t> names = {
-        {"flavor", 1},  {"node", 1},     {"namespace", 1}, {"cohort", 1},     {"queue", 1},
-        {"local", 2},   {"submit", 2},   {"pod", 2},       {"gone", 1},       {"finish", 1},
-        {"delete", 1},  {"release", 1},  {"activate", 1},  {"deactivate", 1}, {"fail", 1},
-        {"evicted", 1}, {"priority", 2}, {"reclaim", 3},   {"backoff", 2},    {"admitted", 4},
-        {"remove", 2},  {"options", 0},  {"advance", 1},   {"cycle", 0},      {"why", 1},
-        {"show", 1},    {"order", 1},
-    };
-    return names;
-}
 
 std::vector<std::string> words_of(std::string_view line) {
     std::vector<std::string> words;
@@ -44,15 +29,13 @@ std::variant<Step, ScenarioError> parse_step(std::int64_t number,
     Step step;
     step.line = number;
     step.verb = words.front();
-    const auto verb = verbs().find(step.verb);
-    if (verb == verbs().end()) {
-        return ScenarioError{number, "no verb is called '" + step.verb + "'"};
-    }
-    if (words.size() < 1 + verb->second) {
-        return ScenarioError{number, "'" + step.verb + "' takes " + std::to_string(verb->second) +
+    const auto names = names_of_verb(step.verb);
+    if (!names) return ScenarioError{number, "no verb is called '" + step.verb + "'"};
+    if (words.size() < 1 + *names) {
+        return ScenarioError{number, "'" + step.verb + "' takes " + std::to_string(*names) +
                                          " names, found " + std::to_string(words.size() - 1)};
     }
-    const auto first_option = words.begin() + 1 + static_cast<std::ptrdiff_t>(verb->second);
+    const auto first_option = words.begin() + 1 + static_cast<std::ptrdiff_t>(*names);
     step.names.assign(words.begin() + 1, first_option);
     for (auto word = first_option; word != words.end(); ++word) {
         const auto halves = split_first(*word, '=');
@@ -83,6 +66,12 @@ std::variant<Scenario, ScenarioError> parse_scenario(std::string_view text) {
         }
         const std::vector<std::string> words = words_of(line);
         if (words.empty()) continue;
+        if (words.front() == "on") {
+            if (words.size() == 1 || !scenario.steps.empty() || !scenario.on.empty())
+                return ScenarioError{number, "'on' names what it runs on, in the first step"};
+            scenario.on.assign(words.begin() + 1, words.end());
+            continue;
+        }
         auto parsed = parse_step(number, words);
         if (auto* error = std::get_if<ScenarioError>(&parsed)) return std::move(*error);
         scenario.steps.push_back(std::get<Step>(std::move(parsed)));

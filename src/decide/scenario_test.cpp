@@ -47,7 +47,8 @@ std::string outcome(std::string_view text) {
     if (const auto* error = std::get_if<ScenarioError>(&parsed)) {
         return "line " + std::to_string(error->line) + ": " + error->text + "\n";
     }
-    const auto result = run_scenario(std::get<Scenario>(parsed));
+    DecideGround ground;
+    const auto result = run_scenario(std::get<Scenario>(parsed), ground);
     if (const auto* error = std::get_if<ScenarioError>(&result)) {
         return "line " + std::to_string(error->line) + ": " + error->text + "\n";
     }
