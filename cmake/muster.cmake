@@ -68,3 +68,20 @@ function(muster_program name)
     add_test(NAME ${arg_FROM} COMMAND ${arg_FROM}_test)
   endif()
 endfunction()
+
+# test/oracle: plays what Kueue was seen to do against Muster; the recorded cases are unpacked beside it.
+function(muster_oracle)
+  cmake_parse_arguments(arg "" "" "DEPS" ${ARGN})
+  set(dir ${PROJECT_SOURCE_DIR}/test/oracle)
+  set(unpacked ${PROJECT_BINARY_DIR}/oracle)
+  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+  file(MAKE_DIRECTORY ${unpacked})
+  add_custom_command(OUTPUT ${unpacked}/done DEPENDS ${dir}/cases.tar.xz WORKING_DIRECTORY ${unpacked}
+    COMMAND ${CMAKE_COMMAND} -E tar xJf ${dir}/cases.tar.xz
+    COMMAND ${CMAKE_COMMAND} -E touch ${unpacked}/done)
+  add_executable(oracle_test ${sources} ${unpacked}/done)
+  target_include_directories(oracle_test PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(oracle_test PRIVATE ORACLE_CASES="${unpacked}/cases" ORACLE_FLOOR="${dir}/floor.txt")
+  target_link_libraries(oracle_test PRIVATE ${arg_DEPS} muster_warnings)
+  add_test(NAME oracle COMMAND oracle_test)
+endfunction()

@@ -1,0 +1,92 @@
+// test/oracle/main.cpp - plays every recorded case against Muster, tells where it agrees with Kueue
+// and fails when it agrees less than before.
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "test/oracle/planner_cluster.h"
+#include "test/oracle/report.h"
+
+namespace muster::oracle {
+namespace {
+
+struct Flags {
+    std::string cases = ORACLE_CASES;
+    std::string floor = ORACLE_FLOOR;
+    std::vector<std::string> only;
+    std::string show;
+    bool list = false;
+    bool raise = false;
+};
+
+bool is_wanted(const Case& recorded, const Flags& flags) {
+    if (!flags.show.empty()) return recorded.id == flags.show;
+    if (flags.only.empty()) return true;
+    for (const std::string& part : flags.only) {
+        if (recorded.id.find(part) != std::string::npos) return true;
+    }
+    return false;
+}
+
+std::vector<Played> play_all(const std::vector<Case>& cases, const Flags& flags) {
+    std::vector<Played> played;
+    for (const Case& recorded : cases) {
+        if (!is_wanted(recorded, flags)) continue;
+        const std::unique_ptr<Cluster> cluster = make_planner_cluster(recorded.variant);
+        Played one;
+        one.recorded = &recorded;
+        one.outcome = play(recorded, *cluster);
+        one.differences = differences(recorded.outcome, one.outcome.steps, recorded.noisy);
+        played.push_back(std::move(one));
+    }
+    return played;
+}
+
+int run(const Flags& flags) {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::vector<Case> cases = load_cases(flags.cases);
+    const std::vector<Played> played = play_all(cases, flags);
+    if (played.empty()) {
+        std::puts("no case has that name");
+        return 2;
+    }
+    if (!flags.show.empty()) {
+        std::fputs(whole(played.front()).c_str(), stdout);
+        return 0;
+    }
+    for (const Played& one : played) {
+        if (flags.list && !one.is_equal()) std::puts(summary(one).c_str());
+    }
+    const auto families = agreement_of(played);
+    if (flags.list) std::fputs(field_table(played).c_str(), stdout);
+    std::fputs(table(families).c_str(), stdout);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    std::printf("%zu cases in %.1f s\n", played.size(), took.count());
+    if (!flags.only.empty()) return 0;
+    Floor floor(flags.floor);
+    if (flags.raise) floor.raise(families);
+    const std::vector<std::string> missed = floor.missed(families);
+    for (const std::string& line : missed)
+        std::printf("FAILED %s\n", line.c_str());
+    return missed.empty() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace muster::oracle
+
+int main(int argc, char** argv) {
+    muster::oracle::Flags flags;
+    CLI::App app("Plays the recorded cases of Kueue against Muster's queues.");
+    app.add_option("--cases", flags.cases, "a recorded file, or a folder of them");
+    app.add_option("--floor", flags.floor, "the file with the least agreement that passes");
+    app.add_option("--only", flags.only, "cases whose id contains one of these")->delimiter(',');
+    app.add_option("--show", flags.show, "one case in full, expected (-) against got (+)");
+    app.add_flag("--list", flags.list, "a line for each case that differs");
+    app.add_flag("--raise", flags.raise, "raise the floor to the agreement of this run");
+    CLI11_PARSE(app, argc, argv);
+    return muster::oracle::run(flags);
+}

@@ -1,0 +1,84 @@
+// test/oracle/planner_cluster.cpp - the planner of the queues and a small server, in virtual time.
+#include "test/oracle/planner_cluster.h"
+
+#include <utility>
+#include <variant>
+
+#include "api/patch.h"
+#include "control/cluster/small_cluster.h"
+#include "control/queue/planner.h"
+
+namespace muster::oracle {
+namespace {
+
+using api::Value;
+using control::Write;
+
+/// Rounds of planning after which a cluster is said not to come to rest.
+constexpr int rounds_max = 400;
+
+class PlannerCluster : public Cluster {
+public:
+    explicit PlannerCluster(const decide::Options& options) : planner_(options) {
+        server_.followers.push_back(&planner_);
+    }
+
+    int create(const api::GroupResource& resource, Value object) override {
+        server_.store(resource, std::move(object));
+        return 201;
+    }
+
+    int merge(const api::Key& key, const Value& patch, const std::string& subresource) override {
+        Write write;
+        write.verb = Write::Verb::merge_patch;
+        write.key = key;
+        write.subresource = subresource;
+        write.body = patch;
+        if (server_.seen.find(key) == nullptr) return 404;
+        server_.take(write);
+        return 200;
+    }
+
+    int remove(const api::Key& key) override {
+        if (server_.seen.find(key) == nullptr) return 404;
+        server_.remove(key);
+        return 200;
+    }
+
+    std::vector<Value> list(const api::GroupResource& resource) override {
+        std::vector<Value> values;
+        for (const kube::ObjectPtr& object : server_.seen.list(resource))
+            values.push_back(object->value);
+        return values;
+    }
+
+    void pass(Duration span) override { server_.now = server_.now + span; }
+    Time now() const override { return server_.now; }
+
+    bool rest() override {
+        for (int round = 0; round < rounds_max; ++round) {
+            const control::Reconciled result = planner_.plan(server_.seen, server_.now);
+            for (const Write& write : result.writes) {
+                if (!server_.take(write)) planner_.failed(write);
+            }
+            for (const api::Key& key : result.looks)
+                planner_.looked(key, server_.seen.find(key).get());
+            const bool soon = result.look_again && *result.look_again <= milliseconds(200);
+            if (soon) pass(std::max(*result.look_again, milliseconds(1)));
+            if (result.writes.empty() && result.looks.empty() && !soon) return true;
+        }
+        return false;
+    }
+
+private:
+    control::cluster::SmallCluster server_;
+    control::queue::QueuePlanner planner_;
+};
+
+}  // namespace
+
+std::unique_ptr<Cluster> make_planner_cluster(const std::string&) {
+    return std::make_unique<PlannerCluster>(decide::Options{});
+}
+
+}  // namespace muster::oracle

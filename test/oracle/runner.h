@@ -1,0 +1,46 @@
+// test/oracle/runner.h - plays a scenario: its user, and the part of the job controllers.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/kind.h"
+#include "api/value.h"
+#include "base/time.h"
+#include "test/oracle/case.h"
+#include "test/oracle/outcome.h"
+
+namespace muster::oracle {
+
+/// Something that serves the objects and decides over them.
+class Cluster {
+public:
+    virtual ~Cluster() = default;
+
+    // Each answers with an HTTP status code.
+    virtual int create(const api::GroupResource& resource, api::Value object) = 0;
+    virtual int merge(const api::Key& key, const api::Value& patch,
+                      const std::string& subresource) = 0;
+    virtual int remove(const api::Key& key) = 0;
+    /// All of a kind, by namespace and name.
+    virtual std::vector<api::Value> list(const api::GroupResource& resource) = 0;
+
+    /// Lets time pass.
+    virtual void pass(Duration span) = 0;
+    /// Lets the controllers work until nothing moves. False when they do not come to rest.
+    virtual bool rest() = 0;
+    virtual Time now() const = 0;
+};
+
+/// What a run came to.
+struct Outcome {
+    std::vector<api::Value> steps;
+    std::string unsettled;  // Why the run was given up; empty: it was not.
+};
+
+/// Plays the case as the recorder did: `seq` steps rest after each action, `batch` steps at their
+/// end; evicted Workloads give their quota back one at a time, by name, when the rest is at rest.
+Outcome play(const Case& recorded, Cluster& cluster);
+
+}  // namespace muster::oracle
