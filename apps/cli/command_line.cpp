@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/cli/verbs.h"
+#include "apps/replay/replay_command.h"
 #include "apps/up/up.h"
 
 namespace muster::cli {
@@ -253,6 +254,21 @@ void add_questions(CLI::App& app, const std::shared_ptr<Globals>& globals, Chose
     }
 }
 
+void add_replay(CLI::App& app, Chosen& chosen) {
+    auto* verb = app.add_subcommand("replay", "Play a recorded trace under several policies");
+    auto options = std::make_shared<replay::ReplayOptions>();
+    verb->add_option("trace", options->trace, "CSV or Standard Workload Format, also gzipped")
+        ->required();
+    verb->add_option("--capacity", options->capacity, "GPUs (or CPUs) that the queues share")
+        ->capture_default_str();
+    verb->add_option("--policy", options->policies, "Only this one (may be repeated)")
+        ->allow_extra_args(false);
+    verb->add_option("-o,--output", options->output, "table or json")->capture_default_str();
+    verb->add_option("--plot", options->plot, "Draw the waits to this SVG file");
+    verb->callback(
+        [&chosen, options] { chosen = [options] { return replay::run_replay(*options); }; });
+}
+
 /// Verbs of the design that are not built yet say so.
 constexpr std::string_view missing_verbs[] = {"operator", "submit", "when", "what-if",
                                               "acct",     "crds",   "rbac"};
@@ -289,6 +305,7 @@ int run(const std::vector<std::string>& arguments) {
     add_globals(app, *globals);
     Chosen chosen;
     add_up(app, chosen);
+    add_replay(app, chosen);
     for (auto* add : {add_get, add_describe, add_writes, add_delete, add_wait, add_logs, add_exec,
                       add_changes, add_scale, add_questions})
         add(app, globals, chosen);
