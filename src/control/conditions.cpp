@@ -25,6 +25,24 @@ bool set_condition(api::Value& conditions, const ConditionText& text, Time now) 
     return true;
 }
 
+const api::Value& find_condition(const api::Value& conditions, std::string_view type) {
+    static const api::Value absent;
+    for (const api::Value& condition : conditions.items()) {
+        if (condition["type"].text_or("") == type) return condition;
+    }
+    return absent;
+}
+
+const api::Value& condition_of(const api::Value& status, std::string_view type) {
+    return find_condition(status["conditions"], type);
+}
+
+bool remove_condition(api::Value& conditions, std::string_view type) {
+    return std::erase_if(conditions.mutable_items(), [&](const api::Value& condition) {
+               return condition["type"].text_or("") == type;
+           }) > 0;
+}
+
 api::Value merge_patch_between(const api::Value& before, const api::Value& after) {
     api::Value patch = api::Value::object();
     for (const auto& [key, value] : after.members()) {

@@ -10,8 +10,6 @@
 namespace muster::control {
 namespace {
 
-const api::Value absent_value;
-
 std::string quantity_text(const api::Value& value) {
     if (value.is_integer()) return std::to_string(value.as_integer());
     return value.text();
@@ -222,13 +220,6 @@ bool is_finished_pod(const kube::Object& pod) {
 
 bool is_ready_pod(const kube::Object& pod) {
     return condition_of(pod.value["status"], "Ready")["status"].text_or("") == "True";
-}
-
-const api::Value& condition_of(const api::Value& status, std::string_view type) {
-    for (const api::Value& condition : status["conditions"].items()) {
-        if (condition["type"].text_or("") == type) return condition;
-    }
-    return absent_value;
 }
 
 Time fold_time(const api::Value& time) {

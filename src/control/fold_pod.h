@@ -8,6 +8,7 @@
 #include "api/value.h"
 #include "base/amount.h"
 #include "base/time.h"
+#include "control/conditions.h"
 #include "decide/place/pod.h"
 #include "kube/cache.h"
 
@@ -45,9 +46,6 @@ bool is_finished_pod(const kube::Object& pod);
 
 /// Has condition Ready=True.
 bool is_ready_pod(const kube::Object& pod);
-
-/// The condition of that type in an object's status; null value when absent.
-const api::Value& condition_of(const api::Value& status, std::string_view type);
 
 /// A metav1.Time or MicroTime; not set when absent.
 Time fold_time(const api::Value& time);

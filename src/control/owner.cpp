@@ -1,6 +1,7 @@
 // control/owner.cpp - owner references and derived names.
 #include "control/owner.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/hash.h"
@@ -14,6 +15,13 @@ api::Value owner_reference(const kube::Object& owner) {
                                {"uid", owner.uid},
                                {"controller", true},
                                {"blockOwnerDeletion", true}});
+}
+
+bool is_owned_by(const kube::Object& object, std::string_view owner_uid) {
+    const auto& owners = object.value["metadata"]["ownerReferences"].items();
+    return std::any_of(owners.begin(), owners.end(), [&](const api::Value& owner) {
+        return owner["uid"].text_or("") == owner_uid;
+    });
 }
 
 std::string derived_suffix(std::string_view owner_uid, std::string_view what) {

@@ -13,6 +13,9 @@ namespace muster::control {
 /// A controlling owner reference to the object, with blockOwnerDeletion.
 api::Value owner_reference(const kube::Object& owner);
 
+/// The object has an owner with this uid, controlling or not.
+bool is_owned_by(const kube::Object& object, std::string_view owner_uid);
+
 /// Five characters of Kubernetes' safe alphabet, made from the owner's uid and `what`: the same
 /// always, and others for another owner, purpose or number.
 std::string derived_suffix(std::string_view owner_uid, std::string_view what);

@@ -25,12 +25,8 @@ std::int64_t count_of(const PodSetRule& rule, const Value& holder) {
 
 PodSet pod_set_of(const PodSetRule& rule, const Value& object) {
     PodSet set{std::string(rule.name), count_of(rule, object), {}, "", 0, ""};
-    if (rule.made != nullptr) {
-        set.pod_template = rule.made(object);
-    } else {
-        set.pod_template = object.path(rule.pod_template);
-        set.place = rule.pod_template;
-    }
+    set.pod_template = rule.made != nullptr ? rule.made(object) : object.path(rule.pod_template);
+    set.place = rule.pod_template;
     return set;
 }
 

@@ -28,11 +28,11 @@ struct PodSet {
 struct PodSetRule {
     std::string_view name;  // Of the pod set; with `list` the member of the item that has it.
     std::string_view list;  // Path of a list with a pod set for each item; empty: one pod set.
-    std::string_view pod_template;                 // Path from the object, or from the item.
+    std::string_view pod_template;                 // Path from the object or item; empty: none.
     std::vector<std::string_view> counts;          // Paths; the least of those present; none: 1.
     std::string_view times;                        // Path of a factor; absent: 1.
     bool (*applies)(const api::Value& object);     // Null: always.
-    api::Value (*made)(const api::Value& object);  // The template that its controller makes up.
+    api::Value (*made)(const api::Value& object);  // The template as its controller completes it.
 };
 
 /// How a job shows that it is over.

@@ -6,6 +6,7 @@
 #include "control/appwrapper/demand.h"
 #include "control/queue/integration.h"
 #include "control/queue/names.h"
+#include "control/ray/submitter.h"
 
 namespace muster::control::queue {
 namespace {
@@ -39,19 +40,12 @@ bool has_submitter(const Value& job) {
     return mode.empty() || mode == "K8sJobMode";
 }
 
-/// The pod that KubeRay submits with, when the job brings no template of its own.
 Value submitter_template(const Value& job) {
-    const Value& own = job["spec"]["submitterPodTemplate"];
-    if (!own["spec"]["containers"].empty()) return own;
-    const Value resources =
-        Value::object({{"limits", Value::object({{"cpu", "1"}, {"memory", "1Gi"}})},
-                       {"requests", Value::object({{"cpu", "500m"}, {"memory", "200Mi"}})}});
-    const Value& image =
-        job.path("spec.rayClusterSpec.headGroupSpec.template.spec")["containers"][0]["image"];
-    const Value container =
-        Value::object({{"name", "ray-job-submitter"}, {"image", image}, {"resources", resources}});
-    return Value::object({{"spec", Value::object({{"containers", Value::array({container})},
-                                                  {"restartPolicy", "Never"}})}});
+    return ray::submitter_template(job["spec"], job["spec"]["rayClusterSpec"]);
+}
+
+Value head_template(const Value& job) {
+    return ray::head_template(job["spec"]);
 }
 
 void check_autoscaling(const Value& cluster, const api::Path& spec,
@@ -132,8 +126,9 @@ JobKind ray_job() {
     PodSetRule submitter = one("submitter", "");
     submitter.applies = has_submitter;
     submitter.made = submitter_template;
-    kind.pod_sets = {one("head", "spec.rayClusterSpec.headGroupSpec.template"),
-                     worker_groups("spec.rayClusterSpec.workerGroupSpecs"), submitter};
+    PodSetRule head = one("head", "spec.rayClusterSpec.headGroupSpec.template");
+    head.made = head_template;
+    kind.pod_sets = {head, worker_groups("spec.rayClusterSpec.workerGroupSpecs"), submitter};
     kind.ready_field = "status.rayClusterStatus.state";
     kind.ready_value = "ready";
     return kind;

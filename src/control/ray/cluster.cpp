@@ -6,8 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "control/conditions.h"
 #include "control/ray/cluster_status.h"
 #include "control/ray/names.h"
+#include "control/ray/pod_state.h"
 #include "control/ray/pods.h"
 #include "control/ray/validate.h"
 
@@ -39,19 +41,6 @@ struct Pass {
     }
 };
 
-/// A pod that will not come back by itself.
-bool is_lost(const kube::Object& pod) {
-    const std::string_view phase = pod.value["status"]["phase"].text_or("");
-    if (phase == "Failed" || phase == "Succeeded") return true;
-    if (phase != "Running" || pod.value["spec"]["restartPolicy"].text_or("Always") != "Never")
-        return false;
-    const std::string_view ray_container = pod.value["spec"]["containers"][0]["name"].text_or("");
-    for (const Value& status : pod.value["status"]["containerStatuses"].items()) {
-        if (status["name"].text_or("") == ray_container) return status["state"].has("terminated");
-    }
-    return false;
-}
-
 void reconcile_service(Pass& pass) {
     Value service = head_service(pass.cluster);
     const api::Key key{services, pass.cluster.key.ns, service["metadata"]["name"].text()};
@@ -77,10 +66,19 @@ int free_number(const kube::Cache& seen, const std::string& ns, int number, Name
     return number;
 }
 
+/// The head was ready once and is to be kept as it ended, for its job ended with it.
+bool keeps_lost_head(const kube::Object& cluster) {
+    const Value& provisioned = condition_of(cluster.value["status"], "RayClusterProvisioned");
+    return cluster.annotation(keep_lost_head_annotation) == "true" &&
+           provisioned["status"].text_or("") == "True";
+}
+
 void reconcile_head(Pass& pass) {
-    bool present = false;
+    const bool keep = keeps_lost_head(pass.cluster);
+    bool present = keep;
     for (const kube::ObjectPtr& pod : pass.pods) {
         if (pod->label(node_type_label) != "head" || pod->is_terminating()) continue;
+        if (keep) return;
         if (is_lost(*pod)) {
             pass.remove(*pod, "DeletedHeadPod", "Deleted a lost head");
         } else if (std::exchange(present, true)) {
@@ -131,12 +129,10 @@ void reconcile_group(Pass& pass, const Value& group) {
 
 void reconcile_pods(Pass& pass) {
     const Value& cluster = pass.cluster.value;
-    for (const Value& condition : cluster["status"]["conditions"].items()) {
-        const std::string_view type = condition["type"].text_or("");
-        if (type == "RayClusterSuspending" && condition["status"].text_or("") == "True") {
-            delete_all_pods(pass);
-            return;
-        }
+    const Value& suspending = condition_of(cluster["status"], "RayClusterSuspending");
+    if (suspending["status"].text_or("") == "True") {
+        delete_all_pods(pass);
+        return;
     }
     // A wish to suspend is first written down (as the Suspending condition), so that it is atomic.
     if (cluster["spec"]["suspend"].boolean_or(false)) return;
@@ -145,10 +141,18 @@ void reconcile_pods(Pass& pass) {
         reconcile_group(pass, group);
 }
 
-std::optional<std::string> refused_write(const Pass& pass) {
+/// The reason of ReplicaFailure is that of the event that the write would have left.
+std::string failure_reason(const Write& write) {
+    const std::string verb = write.verb == Write::Verb::remove ? "FailedDelete" : "FailedCreate";
+    if (write.key.resource == services) return verb + "Service";
+    const std::string_view type = write.body["metadata"]["labels"][node_type_label].text_or("");
+    return verb + (type == "head" ? "HeadPod" : "WorkerPod");
+}
+
+std::optional<Problem> refused_write(const Pass& pass) {
     for (const Write& write : pass.result.writes) {
         if (const kube::Object* refusal = find_refusal(pass.seen, controller_name, write.key)) {
-            return refusal->value["message"].text();
+            return Problem{failure_reason(write), refusal->value["message"].text()};
         }
     }
     return std::nullopt;

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "control/conditions.h"
 #include "control/ray/names.h"
+#include "control/ray/pod_state.h"
 
 namespace muster::control::ray {
 namespace {
@@ -67,36 +69,8 @@ Quantity sum_of(const Value& spec, std::string_view name) {
     return sum;
 }
 
-/// Sets a condition, or removes it when `status` is empty. Its time moves only when its status
-/// does.
-void set_condition(Value& conditions, std::string_view type, std::string_view status,
-                   std::string_view reason, const std::string& message, Time now) {
-    Value::Array& items = conditions.mutable_items();
-    const auto found = std::find_if(items.begin(), items.end(),
-                                    [&](const Value& c) { return c["type"].text_or("") == type; });
-    if (status.empty()) {
-        if (found != items.end()) items.erase(found);
-        return;
-    }
-    Value condition = Value::object({{"type", type},
-                                     {"status", status},
-                                     {"lastTransitionTime", to_rfc3339(now)},
-                                     {"reason", reason},
-                                     {"message", message}});
-    if (found == items.end()) {
-        items.push_back(std::move(condition));
-        return;
-    }
-    if ((*found)["status"].text_or("") == status)
-        condition.set("lastTransitionTime", (*found)["lastTransitionTime"]);
-    *found = std::move(condition);
-}
-
-std::string_view condition_status(const Value& conditions, std::string_view type) {
-    for (const Value& condition : conditions.items()) {
-        if (condition["type"].text_or("") == type) return condition["status"].text_or("");
-    }
-    return "";
+bool is_true(const Value& conditions, std::string_view type) {
+    return find_condition(conditions, type)["status"].text_or("") == "True";
 }
 
 struct PodReason {
@@ -128,28 +102,30 @@ PodReason reason_of(const kube::Object& pod) {
 
 void set_head_condition(Value& conditions, const Counts& counts, Time now) {
     if (counts.head == nullptr) {
-        set_condition(conditions, "HeadPodReady", "False", "HeadPodNotFound", "Head Pod not found",
-                      now);
+        set_condition(conditions,
+                      {"HeadPodReady", "False", "HeadPodNotFound", "Head Pod not found"}, now);
     } else if (is_ready(*counts.head)) {
-        set_condition(conditions, "HeadPodReady", "True", "HeadPodRunningAndReady", "", now);
+        set_condition(conditions, {"HeadPodReady", "True", "HeadPodRunningAndReady", ""}, now);
     } else {
         const PodReason why = reason_of(*counts.head);
-        set_condition(conditions, "HeadPodReady", "False", why.reason, why.message, now);
+        set_condition(conditions, {"HeadPodReady", "False", why.reason, why.message}, now);
     }
 }
 
 void set_suspend_conditions(Value& conditions, bool wanted, bool any_pods, Time now) {
-    const bool suspending = condition_status(conditions, "RayClusterSuspending") == "True";
-    const bool suspended = condition_status(conditions, "RayClusterSuspended") == "True";
-    const auto set = [&](std::string_view type, bool on) {
-        set_condition(conditions, type, on ? "True" : "False", type, "", now);
+    const bool suspending = is_true(conditions, "RayClusterSuspending");
+    const bool suspended = is_true(conditions, "RayClusterSuspended");
+    const auto set = [&](const std::string& type, bool on) {
+        set_condition(conditions, {type, on ? "True" : "False", type, ""}, now);
     };
     if (suspending) {
         if (any_pods) return;
         set("RayClusterSuspending", false);
         set("RayClusterSuspended", true);
-        set_condition(conditions, "RayClusterProvisioned", "False", "RayClusterPodsProvisioning",
-                      "RayCluster has been suspended", now);
+        set_condition(conditions,
+                      {"RayClusterProvisioned", "False", "RayClusterPodsProvisioning",
+                       "RayCluster has been suspended"},
+                      now);
     } else if (suspended) {
         if (!wanted) set("RayClusterSuspended", false);
     } else if (wanted) {
@@ -159,7 +135,7 @@ void set_suspend_conditions(Value& conditions, bool wanted, bool any_pods, Time 
 
 void set_head(Value& status, const ClusterView& view, const Counts& counts) {
     Value head = Value::object();
-    const std::string service = head_service_name(view.cluster.key.name);
+    const std::string service = head_service_name(view.cluster.value);
     if (counts.head != nullptr) {
         const std::string ip = counts.head->value["status"]["podIP"].text();
         head.set("podName", counts.head->key.name);
@@ -197,24 +173,15 @@ void set_state(Value& status, std::string_view state, Time now) {
 /// The state in one word; `ready` only while it is true.
 std::string_view state_of(const ClusterView& view, const Counts& counts, const Value& conditions) {
     if (view.problem) return "failed";
-    if (condition_status(conditions, "RayClusterSuspended") == "True") return "suspended";
+    if (is_true(conditions, "RayClusterSuspended")) return "suspended";
     const bool all_ready =
         counts.head != nullptr && is_ready(*counts.head) && counts.ready >= counts.desired;
-    if (all_ready && condition_status(conditions, "RayClusterSuspending") != "True") return "ready";
-    if (condition_status(conditions, "RayClusterProvisioned") == "True") return "unhealthy";
+    if (all_ready && !is_true(conditions, "RayClusterSuspending")) return "ready";
+    if (is_true(conditions, "RayClusterProvisioned")) return "unhealthy";
     return "";
 }
 
 }  // namespace
-
-bool is_ready(const kube::Object& pod) {
-    if (pod.is_terminating() || pod.value["status"]["phase"].text_or("") != "Running") return false;
-    for (const Value& condition : pod.value["status"]["conditions"].items()) {
-        if (condition["type"].text_or("") == "Ready")
-            return condition["status"].text_or("") == "True";
-    }
-    return false;
-}
 
 std::int64_t desired_replicas(const Value& group) {
     if (group["suspend"].boolean_or(false)) return 0;
@@ -247,22 +214,25 @@ Value cluster_status(const ClusterView& view) {
     if (!view.problem) {
         set_head_condition(conditions, counts, view.now);
         if (all_ready) {
-            set_condition(conditions, "RayClusterProvisioned", "True",
-                          "AllPodRunningAndReadyFirstTime",
-                          "All Ray Pods are ready for the first time", view.now);
-        } else if (condition_status(conditions, "RayClusterProvisioned").empty()) {
-            set_condition(conditions, "RayClusterProvisioned", "False",
-                          "RayClusterPodsProvisioning",
-                          "RayCluster Pods are being provisioned for first time", view.now);
+            set_condition(conditions,
+                          {"RayClusterProvisioned", "True", "AllPodRunningAndReadyFirstTime",
+                           "All Ray Pods are ready for the first time"},
+                          view.now);
+        } else if (find_condition(conditions, "RayClusterProvisioned").is_null()) {
+            set_condition(conditions,
+                          {"RayClusterProvisioned", "False", "RayClusterPodsProvisioning",
+                           "RayCluster Pods are being provisioned for first time"},
+                          view.now);
         }
         set_suspend_conditions(conditions, spec["suspend"].boolean_or(false), !view.pods.empty(),
                                view.now);
     }
     if (view.failure) {
-        set_condition(conditions, "ReplicaFailure", "True", "FailedCreateWorkerPod", *view.failure,
+        set_condition(conditions,
+                      {"ReplicaFailure", "True", view.failure->reason, view.failure->message},
                       view.now);
     } else {
-        set_condition(conditions, "ReplicaFailure", "", "", "", view.now);
+        remove_condition(conditions, "ReplicaFailure");
     }
     set_state(status, state_of(view, counts, conditions), view.now);
     if (!conditions.empty()) status.set("conditions", std::move(conditions));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "api/value.h"
@@ -17,16 +16,12 @@ struct ClusterView {
     const kube::Object& cluster;
     std::vector<kube::ObjectPtr> pods;  // All of the cluster's, terminating ones included.
     std::optional<Problem> problem;     // Of the spec.
-    std::optional<std::string>
-        failure;  // A write of pods or services that the server refused: its message.
+    std::optional<Problem> failure;     // A write of a pod or service that the server refused.
     Time now;
 };
 
 /// The whole new status; equal to the present one (times included) when nothing has changed.
 api::Value cluster_status(const ClusterView& view);
-
-/// Running, ready and not on its way out.
-bool is_ready(const kube::Object& pod);
 
 /// Replicas of a worker group that should run: clamped between min and max; 0 when suspended.
 std::int64_t desired_replicas(const api::Value& group);

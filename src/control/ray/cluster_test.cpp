@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "api/json.h"
+#include "control/conditions.h"
 #include "control/ray/cluster_status.h"
 #include "control/ray/names.h"
 #include "control/ray/pods.h"
@@ -211,6 +212,61 @@ TEST_CASE("another manager's cluster is left alone") {
     world.put(clusters, small_cluster());
     world.change("managedBy", "kueue.x-k8s.io/multikueue");
     CHECK(world.reconcile().writes.empty());
+}
+
+TEST_CASE("a lost head is made anew, unless its job runs in it and it was ready once") {
+    for (const bool keep : {false, true}) {
+        World world;
+        Value cluster = small_cluster();
+        if (keep) cluster.at("metadata").at("annotations").set(keep_lost_head_annotation, "true");
+        world.put(clusters, cluster);
+        world.rest();
+        world.all_ready();
+        world.rest();
+        Value dead = world.cache.list(pods)[0]->value;
+        const std::string name = dead["metadata"]["name"].text();
+        dead.at("status").set("phase", "Failed");
+        world.put(pods, dead);
+        world.rest();
+        CHECK((world.cache.find({pods, "team", name}) != nullptr) == keep);
+        CHECK(world.state() == "unhealthy");
+        CHECK(world.cache.list(pods).size() == 3);
+    }
+}
+
+TEST_CASE("a head that dies at once shows why, and its cluster is never called ready") {
+    World world;
+    world.put(clusters, small_cluster());
+    world.rest();
+    Value head = world.cache.list(pods)[0]->value;
+    head.set("status", json(R"({"phase":"Running","conditions":[{"type":"Ready","status":"False"}],
+      "containerStatuses":[{"name":"ray-head","ready":false,"restartCount":3,"state":{"waiting":{
+        "reason":"CrashLoopBackOff","message":"back-off 40s restarting failed container"}}}]})"));
+    world.put(pods, head);
+    world.rest();
+    CHECK(world.state().empty());
+    const Value& status = world.cache.find({clusters, "team", "demo"})->value["status"];
+    const Value& ready = find_condition(status["conditions"], "HeadPodReady");
+    CHECK(ready["status"].text() == "False");
+    CHECK(ready["reason"].text() == "CrashLoopBackOff");
+    CHECK(ready["message"].text().starts_with("back-off"));
+}
+
+TEST_CASE("a head service with a name of the user's own is what workers and status speak of") {
+    World world;
+    Value cluster = small_cluster();
+    cluster.at("spec")
+        .at("headGroupSpec")
+        .set("headService", json(R"({"metadata":{"name":"mine"}})"));
+    world.put(clusters, cluster);
+    world.rest();
+    CHECK(world.cache.find({services, "team", "mine"}) != nullptr);
+    const Value& worker = world.cache.list(pods)[1]->value["spec"]["containers"][0];
+    CHECK(worker["args"][0].text().find("--address=mine.team.svc.cluster.local:6379") !=
+          std::string::npos);
+    CHECK(world.cache.find({clusters, "team", "demo"})
+              ->value.path("status.head.serviceName")
+              .text() == "mine");
 }
 
 }  // namespace

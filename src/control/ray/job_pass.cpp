@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "api/json.h"
+#include "control/owner.h"
 
 namespace muster::control::ray {
 namespace {
@@ -26,11 +27,24 @@ kube::ObjectPtr JobPass::cluster() const {
     return name.empty() ? nullptr : seen.find({clusters, job.key.ns, name});
 }
 
+Submission JobPass::submission() const {
+    const std::string_view mode = spec()["submissionMode"].text_or("");
+    if (mode == "HTTPMode") return Submission::request;
+    if (mode == "SidecarMode") return Submission::sidecar;
+    if (mode == "InteractiveMode") return Submission::user;
+    return Submission::submitter_job;
+}
+
 kube::ObjectPtr JobPass::submitter() const {
-    const kube::ObjectPtr found = seen.find(submitter_key());
-    if (found == nullptr) return nullptr;
-    for (const Value& owner : found->value["metadata"]["ownerReferences"].items()) {
-        if (owner["uid"].text_or("") == job.uid) return found;
+    kube::ObjectPtr found = seen.find(submitter_key());
+    return found != nullptr && is_owned_by(*found, job.uid) ? found : nullptr;
+}
+
+kube::ObjectPtr JobPass::head() const {
+    const kube::ObjectPtr owner = cluster();
+    if (owner == nullptr) return nullptr;
+    for (kube::ObjectPtr& pod : seen.owned_by(pods, owner->uid)) {
+        if (pod->label(node_type_label) == "head" && !pod->is_terminating()) return std::move(pod);
     }
     return nullptr;
 }
@@ -108,8 +122,16 @@ bool missed_deadline(JobPass& pass, Deadline which) {
     return false;
 }
 
+std::string status_call_id(const JobPass& pass) {
+    return "rayjob-status/" + pass.job.uid + "/" + pass.text("jobId");
+}
+
+std::string submit_call_id(const JobPass& pass) {
+    return "rayjob-submit/" + pass.job.uid + "/" + pass.text("jobId");
+}
+
 RayState poll(JobPass& pass) {
-    const std::string call_id = "rayjob-status/" + pass.job.uid + "/" + pass.text("jobId");
+    const std::string call_id = status_call_id(pass);
     const kube::Object* answer = find_answer(pass.seen, call_id);
     RayState state;
     const auto at = answer != nullptr ? time_of(answer->value["at"]) : std::nullopt;

@@ -17,6 +17,9 @@ inline constexpr std::string_view rayjob_controller_name = "rayjob-controller";
 /// How often the dashboard is asked.
 inline constexpr Duration poll_period = seconds(1);
 
+/// Who submits the job.
+enum class Submission { submitter_job, request, sidecar, user };
+
 /// The working values of one reconcile of a RayJob.
 struct JobPass {
     const kube::Cache& seen;
@@ -27,9 +30,7 @@ struct JobPass {
 
     const api::Value& spec() const { return job.value["spec"]; }
     bool has_own_cluster() const { return spec()["clusterSelector"].empty(); }
-    bool uses_submitter() const {
-        return spec()["submissionMode"].text_or("K8sJobMode") != "HTTPMode";
-    }
+    Submission submission() const;
     std::string text(std::string_view field) const { return status[field].text(); }
     std::string url(std::string_view rest) const {
         return "http://" + text("dashboardURL") + std::string(rest);
@@ -39,6 +40,8 @@ struct JobPass {
     kube::ObjectPtr cluster() const;
     /// The submitter Job, if it is this job's own.
     kube::ObjectPtr submitter() const;
+    /// The head pod of this try's cluster; null when it is not there.
+    kube::ObjectPtr head() const;
 
     void event(std::string_view type, std::string_view reason, std::string message,
                std::string_view action);
@@ -61,6 +64,10 @@ struct RayState {
 /// What the dashboard last said; asks again when that is old, and notes start and end in
 /// `rayJobInfo`.
 RayState poll(JobPass& pass);
+
+/// The ids of the calls that ask for the job and that submit it.
+std::string status_call_id(const JobPass& pass);
+std::string submit_call_id(const JobPass& pass);
 
 /// Sets jobDeploymentStatus with its reason and message; empty ones are removed.
 void set_deployment(JobPass& pass, std::string_view deployment, std::string_view reason = "",

@@ -3,12 +3,14 @@
 
 namespace muster::control::ray {
 
-std::string head_service_name(std::string_view cluster) {
-    return std::string(cluster) + "-head-svc";
+std::string head_service_name(const api::Value& cluster) {
+    const std::string given = cluster.path("spec.headGroupSpec.headService.metadata.name").text();
+    return given.empty() ? cluster["metadata"]["name"].text() + "-head-svc" : given;
 }
 
-std::string head_service_host(std::string_view cluster, std::string_view ns) {
-    return head_service_name(cluster) + "." + std::string(ns) + ".svc.cluster.local";
+std::string head_service_host(const api::Value& cluster) {
+    return head_service_name(cluster) + "." + cluster["metadata"]["namespace"].text() +
+           ".svc.cluster.local";
 }
 
 bool is_managed_here(const api::Value& object) {

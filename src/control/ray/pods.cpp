@@ -122,7 +122,7 @@ void set_command(Value& container, const Value& cluster, const std::string& star
 
 void add_environment(Value& container, NodeType type, const kube::Object& cluster,
                      const std::string& start, const std::string& port) {
-    const std::string host = head_service_host(cluster.key.name, cluster.key.ns);
+    const std::string host = head_service_host(cluster.value);
     add_field_env(container, "RAY_CLUSTER_NAME", "metadata.labels['ray.io/cluster']");
     add_field_env(container, "RAY_CLUSTER_NAMESPACE", "metadata.namespace");
     add_field_env(container, "RAY_CLOUD_INSTANCE_ID", "metadata.name");
@@ -137,7 +137,7 @@ void add_environment(Value& container, NodeType type, const kube::Object& cluste
                 "kuberay_version=" + std::string(kuberay_version) + ";kuberay_crd=RayCluster");
     } else {
         add_env(container, "FQ_RAY_IP", host);
-        add_env(container, "RAY_IP", head_service_name(cluster.key.name));
+        add_env(container, "RAY_IP", head_service_name(cluster.value));
     }
 }
 
@@ -146,7 +146,7 @@ void add_environment(Value& container, NodeType type, const kube::Object& cluste
 /// connection tells as much at once.
 Value wait_container(const Value& ray_container, const kube::Object& cluster,
                      const std::string& port) {
-    const std::string host = head_service_host(cluster.key.name, cluster.key.ns);
+    const std::string host = head_service_host(cluster.value);
     const std::string script =
         "SECONDS=0\n"
         "until (exec 3<>/dev/tcp/" +
@@ -181,7 +181,7 @@ struct Names {
 
 Value pod_of(const kube::Object& cluster, const Value& group, NodeType type, const Names& names) {
     const std::string port = gcs_port(cluster.value["spec"]["headGroupSpec"]);
-    const std::string host = head_service_host(cluster.key.name, cluster.key.ns);
+    const std::string host = head_service_host(cluster.value);
     const auto parameters = start_parameters(type, group, host + ":" + port);
     const std::string start = start_command(type, parameters);
 
@@ -268,7 +268,7 @@ Value head_service(const kube::Object& cluster) {
     Value metadata = service["metadata"];
     if (metadata.is_null()) metadata = Value::object();
     if (metadata["name"].text_or("").empty())
-        metadata.set("name", head_service_name(cluster.key.name));
+        metadata.set("name", head_service_name(cluster.value));
     metadata.set("namespace", cluster.key.ns);
     for (const auto& [name, value] : selector.members())
         metadata.at("labels").set(name, value);

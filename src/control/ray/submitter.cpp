@@ -42,7 +42,7 @@ std::string number_text(const Value& value) {
 
 std::string submit_line(const Value& spec) {
     std::string line =
-        "ray job submit --address \"$RAY_DASHBOARD_ADDRESS\" --no-wait --submission-id "
+        "ray job submit --address \"http://$RAY_DASHBOARD_ADDRESS\" --no-wait --submission-id "
         "\"$RAY_JOB_SUBMISSION_ID\"";
     const Value environment = runtime_environment(spec);
     if (!environment.is_null()) line += " --runtime-env-json " + quoted(api::to_json(environment));
@@ -72,7 +72,7 @@ std::string script(const Value& spec, std::string_view dashboard) {
            "    *) printf '%s\\n' \"$said\"; exit 1 ;;\n"
            "  esac\n"
            "fi\n"
-           "ray job logs --address \"$RAY_DASHBOARD_ADDRESS\" --follow "
+           "ray job logs --address \"http://$RAY_DASHBOARD_ADDRESS\" --follow "
            "\"$RAY_JOB_SUBMISSION_ID\"\n";
 }
 
@@ -83,20 +83,50 @@ void default_env(Value& container, std::string_view name, std::string_view value
     container.at("env").push(Value::object({{"name", name}, {"value", value}}));
 }
 
+/// What KubeRay's submitter asks for when the user does not say.
+Value default_container(const Value& head_pod) {
+    const Value resources =
+        Value::object({{"limits", Value::object({{"cpu", "1"}, {"memory", "1Gi"}})},
+                       {"requests", Value::object({{"cpu", "500m"}, {"memory", "200Mi"}})}});
+    return Value::object({{"name", submitter_container},
+                          {"image", head_pod["containers"][0]["image"]},
+                          {"resources", resources}});
+}
+
+/// Gives a container the script, unless it has a command of its own, and the environment that both
+/// read. `dashboard` is "HOST:PORT".
+void make_submitter(Value& container, const Value& job_spec, std::string_view job_id,
+                    std::string_view dashboard) {
+    if (container["command"].empty()) {
+        container.set("command", Value::array({"/bin/bash", "-ce", "--"}));
+        container.set("args", Value::array({script(job_spec, dashboard)}));
+    }
+    default_env(container, "PYTHONUNBUFFERED", "1");
+    default_env(container, "RAY_DASHBOARD_ADDRESS", dashboard);
+    default_env(container, "RAY_JOB_SUBMISSION_ID", job_id);
+}
+
 }  // namespace
 
-Value submitter_template(const Value& job_spec) {
+std::int64_t dashboard_port(const Value& cluster_spec) {
+    const Value& container = cluster_spec["headGroupSpec"]["template"]["spec"]["containers"][0];
+    for (const Value& port : container["ports"].items()) {
+        if (port["name"].text_or("") == "dashboard") return port["containerPort"].integer_or(8265);
+    }
+    return 8265;
+}
+
+bool has_sidecar(const Value& job_spec) {
+    return job_spec["submissionMode"].text_or("") == "SidecarMode";
+}
+
+Value submitter_template(const Value& job_spec, const Value& cluster_spec) {
     Value pod = job_spec["submitterPodTemplate"];
     if (pod["spec"]["containers"].empty()) {
-        const Value& head = job_spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"];
-        const Value resources =
-            Value::object({{"limits", Value::object({{"cpu", "1"}, {"memory", "1Gi"}})},
-                           {"requests", Value::object({{"cpu", "500m"}, {"memory", "200Mi"}})}});
-        Value container = Value::object({{"name", "ray-job-submitter"},
-                                         {"image", head["containers"][0]["image"]},
-                                         {"resources", resources}});
-        pod = Value::object({{"spec", Value::object({{"containers", Value::array({container})},
-                                                     {"restartPolicy", "Never"}})}});
+        const Value& head = cluster_spec["headGroupSpec"]["template"]["spec"];
+        pod = Value::object(
+            {{"spec", Value::object({{"containers", Value::array({default_container(head)})},
+                                     {"restartPolicy", "Never"}})}});
         if (const Value* secrets = head.find("imagePullSecrets"))
             pod.at("spec").set("imagePullSecrets", *secrets);
     }
@@ -104,20 +134,33 @@ Value submitter_template(const Value& job_spec) {
     return pod;
 }
 
-Value submitter_job(const kube::Object& job, std::string_view job_id, std::string_view dashboard) {
+Value head_template(const Value& job_spec) {
+    Value head = job_spec["rayClusterSpec"]["headGroupSpec"]["template"];
+    if (has_sidecar(job_spec))
+        head.at("spec").at("containers").push(default_container(head["spec"]));
+    return head;
+}
+
+Value cluster_spec_of(const Value& job_spec, std::string_view job_id) {
+    Value cluster = job_spec["rayClusterSpec"];
+    if (!has_sidecar(job_spec)) return cluster;
+    Value head = head_template(job_spec);
+    Value& container = head.at("spec").at("containers").mutable_items().back();
+    make_submitter(container, job_spec, job_id,
+                   "127.0.0.1:" + std::to_string(dashboard_port(cluster)));
+    head.at("spec").set("restartPolicy", "Never");
+    cluster.at("headGroupSpec").set("template", std::move(head));
+    return cluster;
+}
+
+Value submitter_job(const kube::Object& job, const Value& cluster_spec, std::string_view job_id,
+                    std::string_view dashboard) {
     const Value& spec = job.value["spec"];
-    Value pod = submitter_template(spec);
-    Value& container = pod.at("spec").at("containers").mutable_items()[0];
-    if (container["command"].empty()) {
-        container.set("command", Value::array({"/bin/bash", "-ce", "--"}));
-        container.set("args", Value::array({script(spec, dashboard)}));
-    }
-    default_env(container, "PYTHONUNBUFFERED", "1");
-    default_env(container, "RAY_DASHBOARD_ADDRESS", "http://" + std::string(dashboard));
-    default_env(container, "RAY_JOB_SUBMISSION_ID", job_id);
-    const Value labels = Value::object({{"ray.io/originated-from-cr-name", job.key.name},
+    Value pod = submitter_template(spec, cluster_spec);
+    make_submitter(pod.at("spec").at("containers").mutable_items()[0], spec, job_id, dashboard);
+    const Value labels = Value::object({{originated_from_label, job.key.name},
                                         {"ray.io/originated-from-crd", "RayJob"},
-                                        {"ray.io/job-submission-mode", "K8sJobMode"},
+                                        {submission_mode_label, "K8sJobMode"},
                                         {"app.kubernetes.io/created-by", "kuberay-operator"}});
     for (const auto& [name, value] : labels.members())
         pod.at("metadata").at("labels").set(name, value);

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <variant>
 
+#include "api/json.h"
 #include "api/yaml.h"
+#include "control/ray/deletion.h"
 
 namespace muster::control::ray {
 namespace {
@@ -150,6 +152,43 @@ std::optional<std::string> check_job_numbers(const Value& spec) {
     return std::nullopt;
 }
 
+/// What each submission mode forbids and needs.
+std::optional<std::string> check_submission(const Value& spec) {
+    const std::string mode(spec["submissionMode"].text_or("K8sJobMode"));
+    const auto refuse = [&](std::string_view what) {
+        return "a RayJob with submissionMode " + mode + std::string(what);
+    };
+    const bool retries = spec["backoffLimit"].integer_or(0) > 0;
+    if (mode == "InteractiveMode")
+        return retries ? std::optional(refuse(" cannot have a backoffLimit")) : std::nullopt;
+    if (mode == "SidecarMode") {
+        if (!spec["clusterSelector"].empty())
+            return refuse(" needs a cluster of its own: it cannot have a clusterSelector");
+        for (const char* field : {"submitterPodTemplate", "submitterConfig"}) {
+            if (spec.has(field)) return refuse(std::string(" cannot have a ") + field);
+        }
+        const Value& head = spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"];
+        const std::string_view restart = head["restartPolicy"].text_or("Never");
+        if (restart != "Never") {
+            return refuse(" needs restartPolicy Never or none in its head's template, not " +
+                          std::string(restart));
+        }
+    }
+    const Value& submitter = spec["submitterPodTemplate"]["spec"]["containers"][0];
+    const bool brings_command = mode == "K8sJobMode" && !submitter["command"].empty();
+    if (spec["entrypoint"].text_or("").empty() && !brings_command)
+        return "spec.entrypoint is required";
+    const std::string resources = spec["entrypointResources"].text();
+    if (resources.empty()) return std::nullopt;
+    const auto parsed = api::parse_json(resources);
+    const auto* document = std::get_if<api::Parsed>(&parsed);
+    if (document == nullptr || !document->value.is_object()) {
+        return "spec.entrypointResources must be a JSON object of names and amounts, for example "
+               "{\"Custom\": 1}";
+    }
+    return std::nullopt;
+}
+
 std::optional<std::string> check_job_spec(const Value& spec) {
     const bool has_selector = !spec["clusterSelector"].empty();
     const bool has_cluster = spec["rayClusterSpec"].is_object();
@@ -173,12 +212,7 @@ std::optional<std::string> check_job_spec(const Value& spec) {
         return "a RayJob with clusterSelector cannot have a backoffLimit: a retry makes a new "
                "cluster";
     }
-    const std::string_view mode = spec["submissionMode"].text_or("K8sJobMode");
-    if (mode != "K8sJobMode" && mode != "HTTPMode" && !mode.empty()) {
-        return "spec.submissionMode: " + std::string(mode) +
-               " is not supported yet by this version of Muster; use K8sJobMode or HTTPMode";
-    }
-    if (spec["entrypoint"].text_or("").empty()) return "spec.entrypoint is required";
+    if (auto wrong = check_submission(spec)) return wrong;
     if (auto wrong = check_job_numbers(spec)) return wrong;
     const std::string environment = spec["runtimeEnvYAML"].text();
     if (!environment.empty()) {
@@ -187,11 +221,7 @@ std::optional<std::string> check_job_spec(const Value& spec) {
             return "spec.runtimeEnvYAML is not valid YAML: " + problem->text;
         }
     }
-    if (spec["deletionStrategy"].is_object()) {
-        return "spec.deletionStrategy is not supported yet by this version of Muster; use "
-               "shutdownAfterJobFinishes "
-               "and ttlSecondsAfterFinished";
-    }
+    if (auto wrong = check_deletion(spec)) return wrong;
     if (has_cluster) return check_cluster_spec(spec["rayClusterSpec"]);
     return std::nullopt;
 }
