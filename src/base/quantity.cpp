@@ -195,6 +195,10 @@ std::int64_t Quantity::milli() const {
     return scaled(nano_per_unit / 1000);
 }
 
+std::int64_t Quantity::nano() const {
+    return scaled(1);
+}
+
 std::string Quantity::text() const {
     if (nano_ == 0) return "0";
     const Int128 binary_least = Int128{1024} * nano_per_unit;

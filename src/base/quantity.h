@@ -24,9 +24,10 @@ public:
     static Quantity from_units(std::int64_t units, Format format = Format::decimal_si);
     static Quantity from_milli(std::int64_t milli);
 
-    /// Rounded up to whole units or thousandths, saturating at the int64 limits.
+    /// Rounded up to whole units or thousandths, or in billionths; saturating at the int64 limits.
     std::int64_t units() const;
     std::int64_t milli() const;
+    std::int64_t nano() const;
     bool is_zero() const { return nano_ == 0; }
     bool is_negative() const { return nano_ < 0; }
 

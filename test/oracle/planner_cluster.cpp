@@ -45,11 +45,9 @@ public:
         return 200;
     }
 
-    std::vector<Value> list(const api::GroupResource& resource) override {
-        std::vector<Value> values;
-        for (const kube::ObjectPtr& object : server_.seen.list(resource))
-            values.push_back(object->value);
-        return values;
+    kube::ObjectPtr find(const api::Key& key) override { return server_.seen.find(key); }
+    std::vector<kube::ObjectPtr> list(const api::GroupResource& resource) override {
+        return server_.seen.list(resource);
     }
 
     void pass(Duration span) override { server_.now = server_.now + span; }
@@ -77,8 +75,10 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Cluster> make_planner_cluster(const std::string&) {
-    return std::make_unique<PlannerCluster>(decide::Options{});
+std::unique_ptr<Cluster> make_planner_cluster(const std::string& variant) {
+    decide::Options options;
+    if (variant == "fair") options.fair_sharing.emplace();
+    return std::make_unique<PlannerCluster>(options);
 }
 
 }  // namespace muster::oracle

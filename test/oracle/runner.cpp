@@ -59,7 +59,6 @@ private:
     void rest();
     void clear_eviction(const Value& workload);
     int finish(const std::string& workload);
-    Value find_workload(const std::string& name);
     Value snapshot();
     static api::Key key_of(std::string_view kind, const std::string& name) {
         const bool namespaced = kind == "LocalQueue" || kind == "Workload";
@@ -115,14 +114,15 @@ Outcome Player::play() {
 void Player::rest() {
     while (true) {
         if (!cluster_.rest()) throw Unsettled{"no rest"};
-        std::optional<Value> evicted;
-        for (const Value& workload : cluster_.list(resource_of("Workload"))) {
-            if (!is_true(workload, "Evicted") || is_true(workload, "Finished")) continue;
-            if (!workload["status"]["admission"].is_object()) continue;
-            if (!evicted || name_of(workload) < name_of(*evicted)) evicted = workload;
+        kube::ObjectPtr evicted;
+        for (const kube::ObjectPtr& workload : cluster_.list(resource_of("Workload"))) {
+            if (!is_true(workload->value, "Evicted") || is_true(workload->value, "Finished"))
+                continue;
+            if (!workload->value["status"]["admission"].is_object()) continue;
+            if (evicted == nullptr || workload->key.name < evicted->key.name) evicted = workload;
         }
-        if (!evicted) return;
-        clear_eviction(*evicted);
+        if (evicted == nullptr) return;
+        clear_eviction(evicted->value);
         if (++evicted_ > evictions_max) throw Unsettled{"too many evictions"};
         cluster_.pass(seconds(1));
     }
@@ -157,10 +157,10 @@ void Player::clear_eviction(const Value& workload) {
 }
 
 int Player::finish(const std::string& workload) {
-    const Value found = find_workload(workload);
-    if (found.is_null()) return 404;
-    if (is_true(found, "Finished")) return 200;
-    Value conditions = found["status"]["conditions"];
+    const kube::ObjectPtr found = cluster_.find(key_of("Workload", workload));
+    if (found == nullptr) return 404;
+    if (is_true(found->value, "Finished")) return 200;
+    Value conditions = found->value["status"]["conditions"];
     if (!conditions.is_array()) conditions = Value::array();
     set_condition(conditions, {"Finished", "True", "Succeeded", "done"}, cluster_.now());
     return cluster_.merge(key_of("Workload", workload),
@@ -168,19 +168,14 @@ int Player::finish(const std::string& workload) {
                           "status");
 }
 
-Value Player::find_workload(const std::string& name) {
-    for (Value& workload : cluster_.list(resource_of("Workload"))) {
-        if (name_of(workload) == name) return std::move(workload);
-    }
-    return {};
-}
-
 std::vector<std::string> Player::pick(const Value& action) {
     if (action.has("wl")) return {action["wl"].text()};
     std::vector<std::string> picked;
     for (const Value& name : action["of"].items()) {
         if (static_cast<std::int64_t>(picked.size()) == action["n"].integer_or(1)) break;
-        const Value workload = find_workload(name.text());
+        const kube::ObjectPtr found = cluster_.find(key_of("Workload", name.text()));
+        if (found == nullptr) continue;
+        const Value& workload = found->value;
         if (is_true(workload, "Admitted") && !is_true(workload, "Finished") &&
             !is_true(workload, "Evicted")) {
             picked.push_back(name.text());
@@ -246,15 +241,15 @@ void Player::act_on(const std::string& what, const std::string& workload, const 
 
 Value Player::snapshot() {
     Value step = Value::object({{"wl", Value::object()}, {"cq", Value::object()}});
-    for (const Value& workload : cluster_.list(resource_of("Workload"))) {
-        const std::string name = name_of(workload);
-        step.at("wl").set(name, workload_row(workload, evictions_[name]));
+    for (const kube::ObjectPtr& workload : cluster_.list(resource_of("Workload"))) {
+        const std::string& name = workload->key.name;
+        step.at("wl").set(name, workload_row(workload->value, evictions_[name]));
     }
-    for (const Value& queue : cluster_.list(resource_of("ClusterQueue")))
-        step.at("cq").set(name_of(queue), queue_row(queue));
-    for (const Value& cohort : cluster_.list(resource_of("Cohort"))) {
-        const Value& fair = cohort["status"]["fairSharing"];
-        if (fair.is_object()) step.at("co").set(name_of(cohort), fair["weightedShare"]);
+    for (const kube::ObjectPtr& queue : cluster_.list(resource_of("ClusterQueue")))
+        step.at("cq").set(queue->key.name, queue_row(queue->value));
+    for (const kube::ObjectPtr& cohort : cluster_.list(resource_of("Cohort"))) {
+        const Value& fair = cohort->value["status"]["fairSharing"];
+        if (fair.is_object()) step.at("co").set(cohort->key.name, fair["weightedShare"]);
     }
     if (!picks_.empty()) step.set("picks", picks_);
     if (!errors_.empty()) step.set("errors", errors_);

@@ -8,6 +8,7 @@
 #include "api/kind.h"
 #include "api/value.h"
 #include "base/time.h"
+#include "kube/cache.h"
 #include "test/oracle/case.h"
 #include "test/oracle/outcome.h"
 
@@ -23,8 +24,10 @@ public:
     virtual int merge(const api::Key& key, const api::Value& patch,
                       const std::string& subresource) = 0;
     virtual int remove(const api::Key& key) = 0;
+    /// Null when it is not there.
+    virtual kube::ObjectPtr find(const api::Key& key) = 0;
     /// All of a kind, by namespace and name.
-    virtual std::vector<api::Value> list(const api::GroupResource& resource) = 0;
+    virtual std::vector<kube::ObjectPtr> list(const api::GroupResource& resource) = 0;
 
     /// Lets time pass.
     virtual void pass(Duration span) = 0;

@@ -44,11 +44,79 @@ decide::FlavorQuotas fold_quotas(const Value& flavor) {
     return quotas;
 }
 
+std::vector<decide::ResourceGroup> fold_groups(const Value& groups) {
+    std::vector<decide::ResourceGroup> folded;
+    for (const Value& group : groups.items()) {
+        decide::ResourceGroup made;
+        for (const Value& resource : group["coveredResources"].items())
+            made.resources.push_back(resource.text());
+        for (const Value& flavor : group["flavors"].items())
+            made.flavors.push_back(fold_quotas(flavor));
+        folded.push_back(std::move(made));
+    }
+    return folded;
+}
+
+decide::FairWeight fold_weight(const Value& fair_sharing) {
+    const Value& weight = fair_sharing["weight"];
+    const std::string text = weight.is_string()    ? weight.as_string()
+                             : weight.is_integer() ? std::to_string(weight.as_integer())
+                                                   : std::string("1");
+    const auto parsed = Quantity::parse(text);
+    return parsed ? decide::FairWeight{parsed->nano()} : decide::FairWeight{};
+}
+
+decide::Preemption fold_preemption(const Value& spec) {
+    using decide::Preemption;
+    Preemption folded;
+    const std::string_view within = spec["withinClusterQueue"].text_or("");
+    if (within == "LowerPriority") folded.within_queue = Preemption::WithinQueue::lower_priority;
+    if (within == "LowerOrNewerEqualPriority")
+        folded.within_queue = Preemption::WithinQueue::lower_or_newer_equal_priority;
+    const std::string_view reclaim = spec["reclaimWithinCohort"].text_or("");
+    if (reclaim == "LowerPriority")
+        folded.reclaim_within_cohort = Preemption::Reclaim::lower_priority;
+    if (reclaim == "Any") folded.reclaim_within_cohort = Preemption::Reclaim::any;
+    const Value& borrow = spec["borrowWithinCohort"];
+    if (borrow["policy"].text_or("") == "LowerPriority")
+        folded.borrow_within_cohort = Preemption::WhileBorrowing::lower_priority;
+    if (borrow["maxPriorityThreshold"].is_integer())
+        folded.max_priority_threshold = borrow["maxPriorityThreshold"].as_integer();
+    return folded;
+}
+
+decide::FlavorFungibility fold_fungibility(const Value& spec) {
+    using Fungibility = decide::FlavorFungibility;
+    Fungibility folded;
+    if (spec["whenCanBorrow"].text_or("") == "TryNextFlavor")
+        folded.when_can_borrow = Fungibility::Search::try_next_flavor;
+    if (spec["whenCanPreempt"].text_or("") == "MayStopSearch")
+        folded.when_can_preempt = Fungibility::Search::may_stop;
+    const std::string_view preference = spec["preference"].text_or("");
+    if (preference == "BorrowingOverPreemption")
+        folded.preference = Fungibility::Preference::borrowing_over_preemption;
+    if (preference == "PreemptionOverBorrowing")
+        folded.preference = Fungibility::Preference::preemption_over_borrowing;
+    return folded;
+}
+
 std::int64_t reclaimable_of(const Value& workload, std::string_view pod_set) {
     for (const Value& pods : workload["status"]["reclaimablePods"].items()) {
         if (pods["name"].text_or("") == pod_set) return pods["count"].integer_or(0);
     }
     return 0;
+}
+
+/// A gate of its spec is closed until its status says that it is open.
+bool has_closed_gate(const Value& workload) {
+    for (const Value& gate : workload["spec"]["preemptionGates"].items()) {
+        bool open = false;
+        for (const Value& state : workload["status"]["preemptionGates"].items())
+            open =
+                open || (state["name"] == gate["name"] && state["position"].text_or("") == "Open");
+        if (!open) return true;
+    }
+    return false;
 }
 
 }  // namespace
@@ -78,20 +146,31 @@ decide::ClusterQueue fold_cluster_queue(const kube::Object& queue) {
     folded.stop = fold_stop(spec["stopPolicy"]);
     if (queue.is_terminating() && folded.stop == decide::StopPolicy::none)
         folded.stop = decide::StopPolicy::hold;
-    for (const Value& group : spec["resourceGroups"].items()) {
-        decide::ResourceGroup made;
-        for (const Value& resource : group["coveredResources"].items())
-            made.resources.push_back(resource.text());
-        for (const Value& flavor : group["flavors"].items())
-            made.flavors.push_back(fold_quotas(flavor));
-        folded.groups.push_back(std::move(made));
+    folded.groups = fold_groups(spec["resourceGroups"]);
+    folded.preemption = fold_preemption(spec["preemption"]);
+    folded.fungibility = fold_fungibility(spec["flavorFungibility"]);
+    folded.weight = fold_weight(spec["fairSharing"]);
+    if (spec["admissionScope"]["admissionMode"].text_or("") == "UsageBasedAdmissionFairSharing")
+        folded.admission_mode = decide::ClusterQueue::AdmissionMode::usage_based;
+    for (const Value& rule : spec["admissionChecksStrategy"]["admissionChecks"].items()) {
+        decide::CheckRule made{rule["name"].text(), {}};
+        for (const Value& flavor : rule["onFlavors"].items())
+            made.flavors.push_back(flavor.text());
+        folded.checks.push_back(std::move(made));
     }
     return folded;
 }
 
+decide::Cohort fold_cohort(const kube::Object& cohort) {
+    const Value& spec = cohort.value["spec"];
+    return {cohort.key.name, spec["parentName"].text(), fold_groups(spec["resourceGroups"]),
+            fold_weight(spec["fairSharing"])};
+}
+
 decide::LocalQueue fold_local_queue(const kube::Object& queue) {
-    return {queue.key.ns, queue.key.name, queue.value["spec"]["clusterQueue"].text(),
-            fold_stop(queue.value["spec"]["stopPolicy"])};
+    const Value& spec = queue.value["spec"];
+    return {queue.key.ns, queue.key.name, spec["clusterQueue"].text(),
+            fold_stop(spec["stopPolicy"]), fold_weight(spec["fairSharing"])};
 }
 
 decide::Workload fold_workload(const kube::Object& workload, const Identity& identity,
@@ -105,6 +184,7 @@ decide::Workload fold_workload(const kube::Object& workload, const Identity& ide
     if (controller_of(workload.value)["kind"].text_or("") == "AppWrapper")
         folded.binds = Workload::Binds::quota_and_nodes;
     if (!spec["active"].boolean_or(true)) folded.activity = Workload::Activity::deactivated;
+    if (has_closed_gate(workload.value)) folded.gate = Workload::PreemptionGate::closed;
     folded.priority = spec["priority"].integer_or(0);
     folded.created = fold_time(workload.value["metadata"]["creationTimestamp"]);
     folded.queued = identity.queued;
@@ -113,6 +193,8 @@ decide::Workload fold_workload(const kube::Object& workload, const Identity& ide
         decide::PodSet set;
         set.name = pods["name"].text_or("main");
         set.count = pods["count"].integer_or(1);
+        if (pods["minCount"].is_integer()) set.min_count = pods["minCount"].as_integer();
+        set.group = pods["topologyRequest"]["podSetGroupName"].text();
         set.reclaimable = reclaimable_of(workload.value, set.name);
         set.pod = fold_pod_shape(workload.key.ns, pods["template"]["metadata"]["labels"],
                                  pods["template"]["spec"], seen);

@@ -15,6 +15,7 @@ decide::Flavor fold_flavor(const kube::Object& flavor);
 
 /// One that is being deleted admits nothing more.
 decide::ClusterQueue fold_cluster_queue(const kube::Object& queue);
+decide::Cohort fold_cohort(const kube::Object& cohort);
 decide::LocalQueue fold_local_queue(const kube::Object& queue);
 
 /// What the planner adds to what the object says.

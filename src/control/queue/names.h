@@ -11,6 +11,9 @@ namespace muster::control::queue {
 inline const api::GroupResource workloads{"kueue.x-k8s.io", "workloads"};
 inline const api::GroupResource cluster_queues{"kueue.x-k8s.io", "clusterqueues"};
 inline const api::GroupResource local_queues{"kueue.x-k8s.io", "localqueues"};
+inline const api::GroupResource cohorts{"kueue.x-k8s.io", "cohorts"};
+inline const api::GroupResource topologies{"kueue.x-k8s.io", "topologies"};
+inline const api::GroupResource admission_checks{"kueue.x-k8s.io", "admissionchecks"};
 inline const api::GroupResource flavors{"kueue.x-k8s.io", "resourceflavors"};
 inline const api::GroupResource workload_priority_classes{"kueue.x-k8s.io",
                                                           "workloadpriorityclasses"};

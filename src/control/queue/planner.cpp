@@ -55,7 +55,8 @@ bool names_flavor(const kube::Object& queue, const std::string& flavor) {
 }
 
 bool is_queue_thing(const api::GroupResource& resource) {
-    return resource == cluster_queues || resource == local_queues || resource == flavors;
+    return resource == cluster_queues || resource == local_queues || resource == flavors ||
+           resource == cohorts;
 }
 
 /// Most changes of a queue are our own writes of its counts; they concern no other queue.
@@ -118,7 +119,7 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
     Reconciled result;
     fold(seen);
     const decide::Decision decision = decide::decide(state_, now);
-    take(decision);
+    take(seen, decision);
     if (decision.look_again) result.look_again = std::max(*decision.look_again - now, Duration{});
     while (!to_write_.empty()) {
         // An AppWrapper may send its Workload back: that one is looked at in the next round.
@@ -141,7 +142,7 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
     return result;
 }
 
-void QueuePlanner::take(const decide::Decision& decision) {
+void QueuePlanner::take(const kube::Cache& seen, const decide::Decision& decision) {
     const auto mark = [this](const std::string& id) {
         const auto found = key_of_.find(id);
         if (found == key_of_.end()) return;
@@ -155,7 +156,11 @@ void QueuePlanner::take(const decide::Decision& decision) {
     for (const decide::Evict& evict : decision.evicts) {
         mark(evict.workload);
         const auto found = key_of_.find(evict.workload);
-        if (found != key_of_.end()) evictions_[found->second] = eviction_of(evict);
+        if (found == key_of_.end()) continue;
+        const auto preemptor = key_of_.find(evict.preemptor);
+        const kube::ObjectPtr by =
+            preemptor == key_of_.end() ? nullptr : seen.find(preemptor->second);
+        evictions_[found->second] = eviction_of(evict, by.get());
     }
 }
 

@@ -70,7 +70,7 @@ private:
     void mark_all_queues(const kube::Cache& seen);
 
     // planner.cpp: decisions into writes.
-    void take(const decide::Decision& decision);
+    void take(const kube::Cache& seen, const decide::Decision& decision);
     void write_workload(const kube::Cache& seen, const api::Key& key, Time now, Reconciled& result);
     void write_wrapper(const kube::Cache& seen, const api::Key& key, Time now, Reconciled& result);
     void take_back_workload(const kube::Object& wrapper, const kube::Object& workload);

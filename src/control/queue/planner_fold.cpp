@@ -151,6 +151,12 @@ void QueuePlanner::fold_structure(const kube::Cache& seen, const api::Key& key,
         } else {
             apply(state_, decide::QueueRemoved{key.name});
         }
+    } else if (key.resource == cohorts) {
+        if (object != nullptr) {
+            apply(state_, decide::CohortSet{fold_cohort(*object)});
+        } else {
+            apply(state_, decide::CohortRemoved{key.name});
+        }
     } else if (key.resource == local_queues) {
         if (object != nullptr) {
             apply(state_, decide::LocalQueueSet{fold_local_queue(*object)});
@@ -231,7 +237,9 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
     }
     if (holds && !entry.holds) {
         const decide::Assignment held = fold_admission(object->value["status"]["admission"]);
-        apply(state_, decide::WorkloadAdmitted{entry.id, held});
+        const Time reserved =
+            fold_time(condition_of(object->value["status"], "QuotaReserved")["lastTransitionTime"]);
+        apply(state_, decide::WorkloadAdmitted{entry.id, held, reserved});
         entry.holds = true;
     } else if (!holds && entry.holds) {
         release(entry);

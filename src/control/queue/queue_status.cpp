@@ -103,6 +103,8 @@ Value cluster_queue_status(const kube::Object& queue, const decide::QueueReport&
     status.set("flavorsReservation", usage);
     status.set("flavorsUsage", usage);
     set_counts(status, report);
+    if (report.weighted_share)
+        status.at("fairSharing").set("weightedShare", *report.weighted_share);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include "control/conditions.h"
 #include "control/fold_pod.h"
 #include "control/queue/fold.h"
+#include "control/queue/names.h"
 #include "control/queue/workload.h"
 #include "decide/why_text.h"
 
@@ -55,6 +56,10 @@ void count_eviction(Value& status, const std::string& reason) {
         return;
     }
     evictions.push(Value::object({{"reason", reason}, {"underlyingCause", ""}, {"count", 1}}));
+}
+
+std::string text_or_word(std::string_view text, const char* word) {
+    return text.empty() ? word : std::string(text);
 }
 
 /// Why a workload that was put out of the queue is in it again. Null when it is not.
@@ -132,6 +137,11 @@ Told tell_evicted(const kube::Object& workload, Eviction eviction, Time now) {
     if (told.status.is_null()) told.status = Value::object();
     set_condition(told.status.at("conditions"),
                   {"Evicted", "True", eviction.reason, eviction.message}, now);
+    if (!eviction.preemption.empty()) {
+        set_condition(told.status.at("conditions"),
+                      {"Preempted", "True", eviction.preemption, eviction.message}, now);
+        told.events.push_back({workload.key, "Normal", "Preempted", eviction.message, ""});
+    }
     if (eviction.reason.starts_with("Deactivated") && !has_admission(workload.value)) {
         set_condition(told.status.at("conditions"),
                       {"Requeued", "False", eviction.reason, eviction.message}, now);
@@ -142,8 +152,17 @@ Told tell_evicted(const kube::Object& workload, Eviction eviction, Time now) {
     return told;
 }
 
-Eviction eviction_of(const decide::Evict& evict) {
-    return {decide::eviction_reason(evict), decide::eviction_message(evict)};
+Eviction eviction_of(const decide::Evict& evict, const kube::Object* preemptor) {
+    if (evict.reason != decide::Evict::Reason::preempted)
+        return {decide::eviction_reason(evict), decide::eviction_message(evict)};
+    decide::Evict worded = evict;
+    if (preemptor != nullptr) {
+        worded.preemptor = "a workload (UID: " + preemptor->uid +
+                           ", JobUID: " + text_or_word(preemptor->label(job_uid_label), "UNKNOWN") +
+                           ")";
+    }
+    return {decide::eviction_reason(evict), decide::eviction_message(worded),
+            decide::preemption_reason(evict.cause)};
 }
 
 }  // namespace muster::control::queue

@@ -29,8 +29,10 @@ Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason
 struct Eviction {
     std::string reason;
     std::string message;
+    std::string preemption = {};  // The reason of Preempted; empty: nobody preempted it.
 };
-Eviction eviction_of(const decide::Evict& evict);
+/// `preemptor` is who preempted it; null when nobody did or its object is not seen any more.
+Eviction eviction_of(const decide::Evict& evict, const kube::Object* preemptor = nullptr);
 
 /// "DeactivatedDueTo..." when the workload says what deactivated it.
 Told tell_evicted(const kube::Object& workload, Eviction eviction, Time now);
