@@ -74,6 +74,26 @@ void check_label_selector(const Value& selector, const Path& path, Errors& error
     }
 }
 
+bool selector_matches(const Value& selector, const Value& labels) {
+    for (const Value::Member& wanted : selector["matchLabels"].members()) {
+        const Value* label = labels.find(wanted.key);
+        if (label == nullptr || !(*label == wanted.value)) return false;
+    }
+    for (const Value& requirement : selector["matchExpressions"].items()) {
+        const Value* label = labels.find(requirement["key"].text_or(""));
+        const std::string_view operation = requirement["operator"].text_or("");
+        bool listed = false;
+        for (const Value& value : requirement["values"].items()) {
+            listed = listed || (label != nullptr && *label == value);
+        }
+        if (operation == "In" && !listed) return false;
+        if (operation == "NotIn" && listed) return false;
+        if (operation == "Exists" && label == nullptr) return false;
+        if (operation == "DoesNotExist" && label != nullptr) return false;
+    }
+    return true;
+}
+
 void check_taints(const Value& taints, const Path& path, Errors& errors) {
     std::set<std::string> seen;
     for (std::size_t i = 0; i < taints.size(); ++i) {

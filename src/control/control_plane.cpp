@@ -8,6 +8,7 @@
 #include "control/appwrapper/controller.h"
 #include "control/appwrapper/demand.h"
 #include "control/appwrapper/hooks.h"
+#include "control/apps/apps.h"
 #include "control/queue/explain.h"
 #include "control/queue/hooks.h"
 #include "control/queue/jobs.h"
@@ -22,6 +23,8 @@ Questions add_controllers(Runner& runner, const ControlPlaneOptions& options) {
         runner.add(std::move(controller));
     for (auto& planner : cluster_planners(options.cluster))
         runner.add(std::move(planner));
+    for (Controller& controller : apps::apps_controllers())
+        runner.add(std::move(controller));
     for (Controller& controller : queue::job_controllers())
         runner.add(std::move(controller));
     auto planner = std::make_unique<queue::QueuePlanner>(options.queues);
@@ -46,6 +49,7 @@ std::vector<api::GroupResource> explainable() {
 
 std::vector<api::AdmissionHook> admission_hooks() {
     std::vector<api::AdmissionHook> hooks = cluster_admission();
+    hooks.push_back(apps::apps_admission());
     for (auto* more : {queue::admission_hooks, appwrapper::admission_hooks}) {
         for (api::AdmissionHook& hook : more())
             hooks.push_back(std::move(hook));

@@ -11,26 +11,6 @@ namespace {
 
 constexpr const char* immutable = "field is immutable";
 
-bool matches(const Value& selector, const Value& labels) {
-    for (const Value::Member& wanted : selector["matchLabels"].members()) {
-        const Value* label = labels.find(wanted.key);
-        if (label == nullptr || !(*label == wanted.value)) return false;
-    }
-    for (const Value& requirement : selector["matchExpressions"].items()) {
-        const Value* label = labels.find(requirement["key"].text_or(""));
-        const std::string_view operation = requirement["operator"].text_or("");
-        bool listed = false;
-        for (const Value& value : requirement["values"].items()) {
-            listed = listed || (label != nullptr && *label == value);
-        }
-        if (operation == "In" && !listed) return false;
-        if (operation == "NotIn" && listed) return false;
-        if (operation == "Exists" && label == nullptr) return false;
-        if (operation == "DoesNotExist" && label != nullptr) return false;
-    }
-    return true;
-}
-
 void check_counts(const Value& spec, const Path& path, FieldErrors& errors) {
     for (const char* count :
          {"parallelism", "completions", "backoffLimit", "activeDeadlineSeconds",
@@ -139,7 +119,7 @@ FieldErrors validate_job(const Value& job, const Value* old) {
         errors.push_back(required(path.child("selector")));
     } else {
         check_label_selector(spec["selector"], path.child("selector"), errors);
-        if (!matches(spec["selector"], labels)) {
+        if (!selector_matches(spec["selector"], labels)) {
             const Path pod_template = path.child("template");
             const Path metadata = pod_template.child("metadata");
             errors.push_back(invalid(metadata.child("labels"), labels,

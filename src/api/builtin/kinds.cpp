@@ -156,9 +156,12 @@ void add_groups(std::vector<Kind>& kinds) {
     const auto status = Status::subresource;
     const auto none = Status::none;
     const auto add = [&kinds](Kind kind) { kinds.push_back(std::move(kind)); };
-    add(passive(scalable(make("apps", "Deployment", "deployments", space, status, {"deploy"}))));
-    add(passive(scalable(make("apps", "ReplicaSet", "replicasets", space, status, {"rs"}))));
-    add(passive(scalable(make("apps", "StatefulSet", "statefulsets", space, status, {"sts"}))));
+    add(checked(scalable(make("apps", "Deployment", "deployments", space, status, {"deploy"})),
+                validate_deployment, default_deployment));
+    add(checked(scalable(make("apps", "ReplicaSet", "replicasets", space, status, {"rs"})),
+                validate_replica_set, default_replica_set));
+    add(checked(scalable(make("apps", "StatefulSet", "statefulsets", space, status, {"sts"})),
+                validate_stateful_set, default_stateful_set));
     Kind daemon_set = passive(make("apps", "DaemonSet", "daemonsets", space, status, {"ds"}));
     daemon_set.categories = {"all"};
     add(std::move(daemon_set));

@@ -22,6 +22,12 @@ void check_pod_spec(const Value& spec, const Path& path, FieldErrors& errors);
 
 void default_job(Value& job);
 FieldErrors validate_job(const Value& job, const Value* old);
+void default_deployment(Value& deployment);
+FieldErrors validate_deployment(const Value& deployment, const Value* old);
+void default_replica_set(Value& set);
+FieldErrors validate_replica_set(const Value& set, const Value* old);
+void default_stateful_set(Value& set);
+FieldErrors validate_stateful_set(const Value& set, const Value* old);
 void default_service(Value& service);
 FieldErrors validate_service(const Value& service, const Value* old);
 FieldErrors validate_node(const Value& node, const Value* old);
