@@ -14,16 +14,61 @@ Column column(const char* name, const char* type, const char* path, int priority
     return made;
 }
 
-/// Who manages an object is decided when it is made; whether its spec makes sense is the
+/// What may not change once it is there; it may be added and taken away.
+void check_same(const Value& now, const Value& before, const Path& path,
+                std::vector<FieldError>& errors) {
+    if (now.is_null() || before.is_null() || now == before) return;
+    errors.push_back(invalid(path, now, "the field is immutable"));
+}
+
+void check_cluster_changes(const Value& now, const Value& before, const Path& spec,
+                           std::vector<FieldError>& errors) {
+    check_same(now["managedBy"], before["managedBy"], spec.child("managedBy"), errors);
+    const Path fault_tolerance = spec.child("gcsFaultToleranceOptions");
+    check_same(now["gcsFaultToleranceOptions"]["backend"],
+               before["gcsFaultToleranceOptions"]["backend"], fault_tolerance.child("backend"),
+               errors);
+}
+
+void check_deletion_strategy(const Value& strategy, const Path& path,
+                             std::vector<FieldError>& errors) {
+    if (!strategy.is_object()) return;
+    const bool one = strategy.has("onSuccess") || strategy.has("onFailure");
+    const bool both = strategy.has("onSuccess") && strategy.has("onFailure");
+    const bool rules = strategy.has("deletionRules");
+    if (one && rules) {
+        errors.push_back(invalid(
+            path, strategy, "onSuccess and onFailure cannot stand together with deletionRules"));
+    } else if (!both && !rules) {
+        errors.push_back(
+            invalid(path, strategy, "needs deletionRules, or both onSuccess and onFailure"));
+    }
+    const Value& list = strategy["deletionRules"];
+    const Path rules_path = path.child("deletionRules");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const Value& condition = list[i]["condition"];
+        const bool of_job = condition.has("jobStatus");
+        if (of_job != condition.has("jobDeploymentStatus")) continue;
+        const Path rule = rules_path.item(i);
+        errors.push_back(invalid(rule.child("condition"), condition,
+                                 "needs exactly one of jobStatus and jobDeploymentStatus"));
+    }
+}
+
+/// What the schemas of KubeRay forbid by rules; whether a spec makes sense otherwise is the
 /// controller's to say.
 std::vector<FieldError> validate_ray(const Value& object, const Value* old) {
     std::vector<FieldError> errors;
-    const Path spec = Path().child("spec");
-    if (object["spec"].is_null()) errors.push_back(required(spec));
-    if (old != nullptr && !(object["spec"]["managedBy"] == (*old)["spec"]["managedBy"])) {
-        errors.push_back(invalid(spec.child("managedBy"), object["spec"]["managedBy"],
-                                 "the managedBy field is immutable"));
-    }
+    const Path root;
+    const Path spec = root.child("spec");
+    const Value& now = object["spec"];
+    if (now.is_null()) errors.push_back(required(spec));
+    check_deletion_strategy(now["deletionStrategy"], spec.child("deletionStrategy"), errors);
+    if (old == nullptr) return errors;
+    const Value& before = (*old)["spec"];
+    check_cluster_changes(now, before, spec, errors);
+    check_cluster_changes(now["rayClusterSpec"], before["rayClusterSpec"],
+                          spec.child("rayClusterSpec"), errors);
     return errors;
 }
 

@@ -2,6 +2,8 @@
 // yet.
 #include "control/ray/validate.h"
 
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <set>
 #include <string_view>
@@ -54,9 +56,7 @@ constexpr NotYet cluster_not_yet[] = {
     {"gcsFaultToleranceOptions", "GCS fault tolerance"},
     {"headGroupSpec.enableIngress", "an ingress for the head"},
     {"networkPolicy", "network policies"},
-    {"networkPolicyOptions", "network policies"},
-    {"tlsOptions", "mTLS"},
-    {"authOptions", "token authentication"},
+    {"tlsOptions.enabled", "mTLS"},
     {"historyServerOptions", "the history server"},
 };
 
@@ -72,6 +72,11 @@ std::optional<std::string> check_not_yet(const Value& spec) {
             return "spec." + std::string(row.path) + ": " + row.what +
                    " is not supported yet by this version of Muster; remove the field";
         }
+    }
+    const Value& authentication = spec["authOptions"];
+    if (authentication.is_object() && authentication["mode"].text_or("token") != "disabled") {
+        return "spec.authOptions: token authentication is not supported yet by this version of "
+               "Muster; remove the field or set mode to disabled";
     }
     for (const Value& group : spec["workerGroupSpecs"].items()) {
         if (group["numOfHosts"].integer_or(1) > 1) {
@@ -155,6 +160,16 @@ std::optional<std::string> check_job_numbers(const Value& spec) {
 /// What each submission mode forbids and needs.
 std::optional<std::string> check_submission(const Value& spec) {
     const std::string mode(spec["submissionMode"].text_or("K8sJobMode"));
+    static constexpr std::array<std::string_view, 4> modes{"K8sJobMode", "HTTPMode", "SidecarMode",
+                                                           "InteractiveMode"};
+    if (std::find(modes.begin(), modes.end(), mode) == modes.end()) {
+        return "spec.submissionMode: \"" + mode +
+               "\" is none of K8sJobMode, HTTPMode, SidecarMode, InteractiveMode";
+    }
+    if (!spec["runtimeEnv"].text_or("").empty()) {
+        return "spec.runtimeEnv is of an older KubeRay and would be ignored; give its content as "
+               "spec.runtimeEnvYAML";
+    }
     const auto refuse = [&](std::string_view what) {
         return "a RayJob with submissionMode " + mode + std::string(what);
     };
