@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
+#include "api/kind.h"
+#include "api/owner.h"
 #include "base/hash.h"
 
 namespace muster::control {
@@ -17,10 +20,36 @@ api::Value owner_reference(const kube::Object& owner) {
                                {"blockOwnerDeletion", true}});
 }
 
-bool is_owned_by(const kube::Object& object, std::string_view owner_uid) {
-    const auto& owners = object.value["metadata"]["ownerReferences"].items();
-    return std::any_of(owners.begin(), owners.end(), [&](const api::Value& owner) {
-        return owner["uid"].text_or("") == owner_uid;
+std::vector<kube::ObjectPtr> ancestors_of(const kube::Cache& seen, const kube::Object& object) {
+    constexpr std::size_t ancestors_max = 16;  // Owners in a circle end by being found already.
+    std::vector<kube::ObjectPtr> found;
+    const auto add_owners = [&](const kube::Object& owned) {
+        for (const api::Value& owner : owned.value["metadata"]["ownerReferences"].items()) {
+            const auto version = api::parse_group_version(owner["apiVersion"].text_or(""));
+            const api::Kind* kind = api::find_kind_named(version.group, owner["kind"].text_or(""));
+            if (kind == nullptr) continue;
+            const std::string ns = kind->namespaced ? owned.key.ns : std::string();
+            kube::ObjectPtr made_it = seen.find({kind->resource(), ns, owner["name"].text()});
+            if (made_it == nullptr || made_it->uid != owner["uid"].text_or("")) continue;
+            const bool known = std::any_of(found.begin(), found.end(), [&](const auto& other) {
+                return other->uid == made_it->uid;
+            });
+            if (!known && found.size() < ancestors_max) found.push_back(std::move(made_it));
+        }
+    };
+    add_owners(object);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const kube::ObjectPtr next = found[i];  // The vector grows meanwhile.
+        add_owners(*next);
+    }
+    return found;
+}
+
+bool descends_from(const kube::Cache& seen, const kube::Object& object, std::string_view uid) {
+    if (api::is_owned_by(object.value, uid)) return true;
+    const auto ancestors = ancestors_of(seen, object);
+    return std::any_of(ancestors.begin(), ancestors.end(), [&](const kube::ObjectPtr& ancestor) {
+        return api::is_owned_by(ancestor->value, uid);
     });
 }
 

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "api/json.h"
+#include "api/owner.h"
 #include "base/verify.h"
 
 namespace muster::control {
@@ -128,33 +129,27 @@ void Writer::compare_existing(const Write& write, const kube::Target& target,
                               std::string_view version_seen, std::function<void(Outcome)> done) {
     // A repeated create after a crash collides with its own first try; that is a success if the
     // owner is the same.
-    const auto controller_uid = [](const api::Value& value) {
-        for (const api::Value& owner : value["metadata"]["ownerReferences"].items()) {
-            if (owner["controller"].boolean_or(false)) return owner["uid"].text();
-        }
-        return std::string();
-    };
-    const std::string ours = controller_uid(write.body);
-    transport_.send(kube::get(target, write.key.ns, write.key.name),
-                    [write, target, ours, controller_uid, seen = std::string(version_seen),
-                     done = std::move(done)](const net::Response& response) {
-                        Outcome outcome = outcome_of(write, target, seen, response);
-                        if (outcome.kind == Outcome::Kind::written && outcome.object != nullptr) {
-                            const std::string theirs = controller_uid(outcome.object->value);
-                            if (theirs != ours) {
-                                outcome.kind = Outcome::Kind::refused;
-                                outcome.code = 409;
-                                outcome.reason = "AlreadyExists";
-                                outcome.message = to_text(write.key) +
-                                                  " already exists and belongs to another owner";
-                                outcome.object = nullptr;
-                            }
-                        } else if (outcome.code == 404) {
-                            outcome.kind =
-                                Outcome::Kind::failed;  // It went away in between: try again.
-                        }
-                        done(std::move(outcome));
-                    });
+    const std::string ours = api::controller_of(write.body)["uid"].text();
+    transport_.send(
+        kube::get(target, write.key.ns, write.key.name),
+        [write, target, ours, seen = std::string(version_seen),
+         done = std::move(done)](const net::Response& response) {
+            Outcome outcome = outcome_of(write, target, seen, response);
+            if (outcome.kind == Outcome::Kind::written && outcome.object != nullptr) {
+                const std::string theirs = api::controller_of(outcome.object->value)["uid"].text();
+                if (theirs != ours) {
+                    outcome.kind = Outcome::Kind::refused;
+                    outcome.code = 409;
+                    outcome.reason = "AlreadyExists";
+                    outcome.message =
+                        to_text(write.key) + " already exists and belongs to another owner";
+                    outcome.object = nullptr;
+                }
+            } else if (outcome.code == 404) {
+                outcome.kind = Outcome::Kind::failed;  // It went away in between: try again.
+            }
+            done(std::move(outcome));
+        });
 }
 
 }  // namespace muster::control

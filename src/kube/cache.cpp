@@ -4,16 +4,14 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/owner.h"
 #include "base/verify.h"
 
 namespace muster::kube {
 namespace {
 
 std::string controller_uid(const api::Value& value) {
-    for (const api::Value& owner : value["metadata"]["ownerReferences"].items()) {
-        if (owner["controller"].boolean_or(false)) return owner["uid"].text();
-    }
-    return {};
+    return api::controller_of(value)["uid"].text();
 }
 
 }  // namespace

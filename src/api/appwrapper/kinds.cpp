@@ -44,6 +44,9 @@ std::vector<FieldError> validate_app_wrapper(const Value& object, const Value* o
                                    "AppWrappers with components (v1beta2) are not supported yet by "
                                    "this version of Muster; use resources.GenericItems (v1beta1)"));
     }
+    if (form == Form::none) {
+        errors.push_back(required(resources, "an AppWrapper wraps something: give GenericItems"));
+    }
     if (!object["spec"]["resources"]["Items"].empty()) {
         errors.push_back(forbidden(resources.child("Items"), "use GenericItems"));
     }

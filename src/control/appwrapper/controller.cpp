@@ -9,9 +9,11 @@
 #include <string_view>
 #include <utility>
 
+#include "api/owner.h"
 #include "control/appwrapper/demand.h"
 #include "control/appwrapper/status.h"
 #include "control/fold_pod.h"
+#include "control/owner.h"
 
 namespace muster::control::appwrapper {
 namespace {
@@ -57,25 +59,7 @@ bool is_data(const api::Key& key) {
 }
 
 bool is_ours(const Pass& pass, const kube::Object& object) {
-    const auto& owners = object.value["metadata"]["ownerReferences"].items();
-    return std::any_of(owners.begin(), owners.end(), [&](const Value& owner) {
-        return owner["uid"].text_or("") == pass.wrapper.uid;
-    });
-}
-
-/// Whether the wrapper made this object or something that made it.
-bool descends(const Pass& pass, const kube::Object& object, int depth = 0) {
-    if (is_ours(pass, object)) return true;
-    if (depth == 4) return false;
-    for (const Value& owner : object.value["metadata"]["ownerReferences"].items()) {
-        const auto version = api::parse_group_version(owner["apiVersion"].text_or(""));
-        const api::Kind* kind = api::find_kind_named(version.group, owner["kind"].text_or(""));
-        if (kind == nullptr) continue;
-        const kube::ObjectPtr parent =
-            pass.seen.find({kind->resource(), object.key.ns, owner["name"].text()});
-        if (parent != nullptr && descends(pass, *parent, depth + 1)) return true;
-    }
-    return false;
+    return api::is_owned_by(object.value, pass.wrapper.uid);
 }
 
 /// Removes what was made: what holds processes first and with all that it made, data when that is
@@ -103,6 +87,34 @@ bool clear(Pass& pass) {
         }
     }
     return all_gone;
+}
+
+/// Pods that outlive their removed item for longer than forcefulDeletionAfterSeconds are killed.
+void force(Pass& pass) {
+    const std::int64_t after =
+        pass.spec().path("schedulingSpec.requeuing.forcefulDeletionAfterSeconds").integer_or(0);
+    if (after <= 0) return;
+    std::optional<Time> due;
+    for (const Item& item : pass.items.items) {
+        const kube::ObjectPtr object = pass.seen.find(item.key);
+        if (object == nullptr || !is_ours(pass, *object) || !object->is_terminating()) continue;
+        const Time since = fold_time(object->value["metadata"]["deletionTimestamp"]);
+        if (!due || since + seconds(after) < *due) due = since + seconds(after);
+    }
+    if (!due) return;
+    if (*due > pass.now) {
+        pass.look_at(*due);
+        return;
+    }
+    for (const kube::ObjectPtr& pod : pass.seen.list(pods, pass.wrapper.key.ns)) {
+        const bool ours = pod->label(label) == pass.wrapper.key.name ||
+                          descends_from(pass.seen, *pod, pass.wrapper.uid);
+        const bool killed =
+            pod->value["metadata"]["deletionGracePeriodSeconds"].integer_or(-1) == 0;
+        if (!ours || killed) continue;
+        pass.result.writes.push_back(
+            {Write::Verb::remove, pod->key, "v1", "", {}, 0, pod->uid, "", 0});
+    }
 }
 
 void patch_finalizers(Pass& pass, bool wanted) {
@@ -170,6 +182,11 @@ struct Pods {
     bool any_label = false;
 };
 
+bool is_unschedulable(const kube::Object& pod) {
+    const Value& scheduled = condition_of(pod.value["status"], "PodScheduled");
+    return scheduled["reason"].text_or("") == "Unschedulable";
+}
+
 void count_labelled(PodCounts& counts, const kube::Object& pod, std::string_view phase) {
     if (phase == "Running") {
         ++counts.running;
@@ -179,6 +196,10 @@ void count_labelled(PodCounts& counts, const kube::Object& pod, std::string_view
         ++counts.failed;
     } else {
         ++counts.pending;
+    }
+    if (phase == "Pending" && is_unschedulable(pod)) {
+        counts.waiting.push(Value::object(
+            {{"podname", pod.key.name}, {"conditions", pod.value["status"]["conditions"]}}));
     }
     if (phase != "Running") return;
     for (const auto& [resource, amount] : effective_requests(pod.value["spec"])) {
@@ -192,7 +213,7 @@ Pods count_pods(const Pass& pass) {
     Pods found;
     for (const kube::ObjectPtr& pod : pass.seen.list(pods, pass.wrapper.key.ns)) {
         const bool labelled = pod->label(label) == pass.wrapper.key.name;
-        if (!labelled && !descends(pass, *pod)) continue;
+        if (!labelled && !descends_from(pass.seen, *pod, pass.wrapper.uid)) continue;
         const std::string_view phase = pod->value["status"]["phase"].text_or("Pending");
         if (labelled) count_labelled(found.labelled, *pod, phase);
         found.any_label = found.any_label || labelled;
@@ -200,8 +221,7 @@ Pods count_pods(const Pass& pass) {
         if (phase == "Succeeded") ++found.succeeded;
         if (phase != "Pending") continue;
         ++found.pending;
-        const Value& scheduled = condition_of(pod->value["status"], "PodScheduled");
-        if (scheduled["reason"].text_or("") == "Unschedulable") ++found.unschedulable;
+        if (is_unschedulable(*pod)) ++found.unschedulable;
     }
     return found;
 }
@@ -238,6 +258,16 @@ Completion completion_of(const Pass& pass) {
     return state;
 }
 
+/// How many pods must run or have run: of the whole wrapper, else the sum of what its items say.
+std::int64_t least_available(const Value& spec) {
+    const std::int64_t stated = spec["schedulingSpec"]["minAvailable"].integer_or(0);
+    if (stated > 0) return stated;
+    std::int64_t sum = 0;
+    for (const Value& item : spec["resources"]["GenericItems"].items())
+        sum += item["minavailable"].integer_or(0);
+    return sum;
+}
+
 /// True when the wrapper is taken back because it ran out of time or its pods cannot run.
 bool take_back(Pass& pass, const Pods& found) {
     const Value& wrapper = pass.wrapper.value;
@@ -251,7 +281,7 @@ bool take_back(Pass& pass, const Pods& found) {
         }
         pass.look_at(since + seconds(limit));
     }
-    const std::int64_t least = scheduling["minAvailable"].integer_or(0);
+    const std::int64_t least = least_available(pass.spec());
     const bool too_few = found.running + found.succeeded < least;
     if (!too_few && found.unschedulable == 0) return false;
     const Value& requeuing = scheduling["requeuing"];
@@ -264,7 +294,9 @@ bool take_back(Pass& pass, const Pods& found) {
         return false;
     }
     const std::int64_t most = requeuing["maxNumRequeuings"].integer_or(0);
-    if (most > 0 && pass.status()["numberOfRequeueings"].integer_or(0) >= most) {
+    const std::int64_t so_far = pass.status()["numberOfRequeueings"].integer_or(0) +
+                                requeuing["numRequeuings"].integer_or(0);
+    if (most > 0 && so_far >= most) {
         pass.write_status(given_up(wrapper, pass.now));
     } else if (too_few) {
         pass.write_status(preempted(
@@ -310,35 +342,46 @@ Reconciled reconcile(const kube::Cache& seen, const api::Key& key, Time now) {
     const std::string_view state = pass.status()["state"].text_or("");
     const bool may_run = pass.status()["canrun"].boolean_or(false);
     if (wrapper->is_terminating()) {
-        if (clear(pass)) patch_finalizers(pass, false);
+        if (clear(pass)) {
+            patch_finalizers(pass, false);
+        } else {
+            force(pass);
+        }
     } else if (may_run && state == "Pending") {
         dispatch(pass);
     } else if (may_run) {
         follow(pass);
     } else if (state != "Completed" && !state.empty()) {
         // Failed, taken back or evicted: nothing that it made may stay.
-        clear(pass);
+        if (!clear(pass)) force(pass);
     }
     return std::move(pass.result);
 }
 
-/// The wrappers that a changed object may belong to: its own label, its owner, its owner's owner.
-void add_wrappers(std::vector<api::Key>& keys, const kube::Cache& seen, const kube::Object& object,
-                  const api::GroupResource& resource, int depth) {
-    const std::string_view labelled = object.label(label);
-    if (!labelled.empty()) keys.push_back({resource, object.key.ns, std::string(labelled)});
-    if (depth == 4) return;
+void add_labelled(std::vector<api::Key>& keys, const kube::Object& object,
+                  const api::GroupResource& resource) {
+    const std::string_view name = object.label(label);
+    if (!name.empty()) keys.push_back({resource, object.key.ns, std::string(name)});
+}
+
+void add_owning(std::vector<api::Key>& keys, const kube::Object& object,
+                const api::GroupResource& resource) {
     for (const Value& owner : object.value["metadata"]["ownerReferences"].items()) {
         const auto version = api::parse_group_version(owner["apiVersion"].text_or(""));
-        const api::Kind* kind = api::find_kind_named(version.group, owner["kind"].text_or(""));
-        if (kind == nullptr) continue;
-        if (kind->resource() == resource) {
+        if (version.group == resource.group && owner["kind"].text_or("") == "AppWrapper")
             keys.push_back({resource, object.key.ns, owner["name"].text()});
-            continue;
-        }
-        const kube::ObjectPtr parent =
-            seen.find({kind->resource(), object.key.ns, owner["name"].text()});
-        if (parent != nullptr) add_wrappers(keys, seen, *parent, resource, depth + 1);
+    }
+}
+
+/// The wrappers that a changed object may belong to: by its label or owners, or by those of what
+/// made it.
+void add_wrappers(std::vector<api::Key>& keys, const kube::Cache& seen, const kube::Object& object,
+                  const api::GroupResource& resource) {
+    add_labelled(keys, object, resource);
+    add_owning(keys, object, resource);
+    for (const kube::ObjectPtr& ancestor : ancestors_of(seen, object)) {
+        add_labelled(keys, *ancestor, resource);
+        add_owning(keys, *ancestor, resource);
     }
 }
 
@@ -348,8 +391,8 @@ Watch watch_made(const api::Kind& kind, const api::GroupResource& resource) {
     watch.wakes = [resource](const kube::Cache& seen, const kube::Object* before,
                              const kube::Object* after) {
         std::vector<api::Key> keys;
-        if (before != nullptr) add_wrappers(keys, seen, *before, resource, 0);
-        if (after != nullptr) add_wrappers(keys, seen, *after, resource, 0);
+        if (before != nullptr) add_wrappers(keys, seen, *before, resource);
+        if (after != nullptr) add_wrappers(keys, seen, *after, resource);
         std::sort(keys.begin(), keys.end());
         keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
         return keys;

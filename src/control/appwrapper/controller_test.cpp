@@ -3,6 +3,7 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -225,6 +226,129 @@ TEST_CASE("deletion takes processes first and data when they are gone") {
     world.carry_out(second);
     world.rest();
     CHECK(world.object()["metadata"]["finalizers"].empty());
+}
+
+TEST_CASE("without minAvailable the items' own minavailable count") {
+    World world;
+    Value object = wrapper(R"({"requeuing":{"timeInSeconds":10}})");
+    object.at("spec").at("resources").at("GenericItems").mutable_items()[0].set("minavailable", 2);
+    world.dispatch(object);
+    world.put_pod("a", "Running");
+    world.now = world.now + seconds(10);
+    world.rest();
+    CHECK(condition(world.status(), "PreemptCandidate")["reason"].text() == "MinPodsNotRunning");
+}
+
+TEST_CASE("pods that no node can take show in the status, and take the wrapper back") {
+    World world;
+    world.dispatch(wrapper(R"({"requeuing":{"timeInSeconds":10}})"));
+    world.put_pod("a", "Pending",
+                  R"(,"conditions":[{"type":"PodScheduled","status":"False",
+                     "reason":"Unschedulable","message":"0/1 nodes"}])");
+    world.rest();
+    const Value& waiting = world.status()["pendingpodconditions"];
+    REQUIRE(waiting.size() == 1);
+    CHECK(waiting[0]["podname"].text() == "a");
+    CHECK(waiting[0]["conditions"][0]["reason"].text() == "Unschedulable");
+    world.now = world.now + seconds(10);
+    world.rest();
+    const Value& candidate = condition(world.status(), "PreemptCandidate");
+    CHECK(candidate["reason"].text() == "PodsFailedScheduling");
+    CHECK(candidate["message"].text() == "Pods failed scheduling failed=1, running=0.");
+}
+
+TEST_CASE("a pod made by what was wrapped counts, also without the label") {
+    World world;
+    world.dispatch(wrapper(R"({"minAvailable":1,"requeuing":{"timeInSeconds":10}})"));
+    const kube::ObjectPtr job = world.cache.find({jobs, "team", "work"});
+    world.put(pods, json(R"({"metadata":{"name":"made","namespace":"team","ownerReferences":[
+      {"apiVersion":"batch/v1","kind":"Job","name":"work","uid":")" +
+                         job->uid + R"("}]},"spec":{},"status":{"phase":"Running"}})"));
+    world.now = world.now + seconds(20);
+    world.rest();
+    CHECK(world.status()["state"].text() == "Running");
+    CHECK_FALSE(world.status().has("running"));
+}
+
+/// The waiting times that a wrapper goes through, one taking back after the other.
+std::vector<std::int64_t> waits(const std::string& requeuing) {
+    Value object = wrapper(R"({"minAvailable":1,"requeuing":)" + requeuing + "}");
+    std::vector<std::int64_t> seen;
+    for (int i = 0; i < 4; ++i) {
+        object.set("status", preempted(object, "MinPodsNotRunning", "few", Time{1}));
+        seen.push_back(object["status"]["requeueingTimeInSeconds"].integer_or(-1));
+    }
+    return seen;
+}
+
+TEST_CASE("waiting times grow as growthType says, up to maxTimeInSeconds") {
+    using Waits = std::vector<std::int64_t>;
+    CHECK(waits(R"({"timeInSeconds":10,"growthType":"exponential"})") == Waits{10, 20, 40, 80});
+    CHECK(waits(R"({"timeInSeconds":10,"growthType":"exponential","maxTimeInSeconds":25})") ==
+          Waits{10, 20, 25, 25});
+    CHECK(waits(R"({"timeInSeconds":10,"growthType":"linear"})") == Waits{10, 20, 30, 40});
+    CHECK(waits(R"({"timeInSeconds":10,"initialTimeInSeconds":3,"growthType":"linear"})") ==
+          Waits{3, 6, 9, 12});
+    CHECK(waits(R"({"timeInSeconds":10,"growthType":"none"})") == Waits{10, 10, 10, 10});
+    CHECK(waits(R"({"timeInSeconds":10,"growthType":"misspelled"})") == Waits{10, 10, 10, 10});
+}
+
+TEST_CASE("after maxNumRequeuings it is given up: Deleted, and nothing of it stays") {
+    World world;
+    world.dispatch(
+        wrapper(R"({"minAvailable":1,"requeuing":{"timeInSeconds":10,"maxNumRequeuings":1}})"));
+    world.now = world.now + seconds(10);
+    world.rest();
+    CHECK(world.status()["state"].text() == "Pending");
+    world.set_status(can_run(world.object(), world.now));
+    world.rest();
+    CHECK(world.status()["state"].text() == "Running");
+    world.now = world.now + seconds(10);
+    world.rest();
+    CHECK(world.status()["state"].text() == "Deleted");
+    CHECK(world.cache.find({jobs, "team", "work"}) == nullptr);
+    CHECK(world.cache.find(world.key) != nullptr);
+}
+
+TEST_CASE("numRequeuings says how many there were before") {
+    World world;
+    world.dispatch(wrapper(
+        R"({"minAvailable":1,"requeuing":{"timeInSeconds":10,"maxNumRequeuings":2,"numRequeuings":2}})"));
+    world.now = world.now + seconds(10);
+    world.rest();
+    CHECK(world.status()["state"].text() == "Deleted");
+}
+
+TEST_CASE("pods that outlive their item are killed after forcefulDeletionAfterSeconds") {
+    World world;
+    world.dispatch(wrapper(R"({"requeuing":{"forcefulDeletionAfterSeconds":5}})"));
+    world.put_pod("a", "Running");
+    Value ending = world.object();
+    ending.at("metadata").set("deletionTimestamp", to_rfc3339(world.now));
+    world.put(codeflare, ending);
+    Value job = world.cache.find({jobs, "team", "work"})->value;
+    job.at("metadata").set("deletionTimestamp", to_rfc3339(world.now));
+    world.put(jobs, job);
+    const Reconciled early = world.once();
+    CHECK(early.writes.empty());
+    REQUIRE(early.look_again.has_value());
+    CHECK(*early.look_again == seconds(5));
+    world.now = world.now + seconds(5);
+    const Reconciled late = world.once();
+    REQUIRE(late.writes.size() == 1);
+    CHECK(late.writes[0].key.name == "a");
+    CHECK(late.writes[0].grace_seconds == 0);
+}
+
+TEST_CASE("two items of one kind and name cannot both be made: the second fails the wrapper") {
+    World world;
+    Value object = wrapper();
+    Value& items = object.at("spec").at("resources").at("GenericItems");
+    items.push(items[1]);
+    world.dispatch(object);
+    CHECK(world.status()["state"].text() == "Failed");
+    CHECK(condition(world.status(), "Failed")["message"].text().find("twice") != std::string::npos);
+    CHECK(world.cache.find({jobs, "team", "work"}) == nullptr);
 }
 
 }  // namespace

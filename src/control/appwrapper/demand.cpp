@@ -142,10 +142,14 @@ Items items_of(const Value& appwrapper) {
         object.at("metadata").set("name", name);
         object.at("metadata").set("namespace", ns);
         object.at("metadata").set("ownerReferences", Value::array({owner}));
-        Item made{{kind->resource(), ns, name},
-                  api_version,
-                  labelled(std::move(object), wrapper, name),
-                  {}};
+        const api::Key key{kind->resource(), ns, name};
+        const bool twice = std::any_of(found.items.begin(), found.items.end(),
+                                       [&](const Item& other) { return other.key == key; });
+        if (twice) {
+            found.problem = {place + ": " + to_text(key) + " stands in the AppWrapper twice"};
+            return found;
+        }
+        Item made{key, api_version, labelled(std::move(object), wrapper, name), {}};
         const std::string completion = item["completionstatus"].text();
         for (const std::string_view word : split(completion, ',')) {
             if (!trim(word).empty()) made.completion.emplace_back(trim(word));

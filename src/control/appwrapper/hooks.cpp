@@ -118,6 +118,34 @@ Admission check_templates(const AdmissionRequest& request) {
     return admission;
 }
 
+/// What is made is not made anew when its template changes, and what it counts for stays.
+Admission check_change(const AdmissionRequest& request) {
+    Admission admission;
+    if (request.operation != AdmissionRequest::Operation::update || !is_new_spec(request))
+        return admission;
+    if (!request.old["status"]["canrun"].boolean_or(false)) return admission;
+    admission.denied = Admission::Denial{
+        Reason::forbidden,
+        "spec.resources: the AppWrapper has been dispatched and its objects are made; delete it "
+        "and create it again with the changed resources",
+        {}};
+    return admission;
+}
+
+Admission warn_of_replicas(const AdmissionRequest& request) {
+    Admission admission;
+    if (!is_new_spec(request)) return admission;
+    const Value& items = request.object["spec"]["resources"]["GenericItems"];
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        if (items[i]["replicas"].integer_or(1) == 1) continue;
+        admission.warnings.push_back(
+            "spec.resources.GenericItems[" + std::to_string(i) +
+            "].replicas is not used: its template is made once; say inside "
+            "the template how many pods there are");
+    }
+    return admission;
+}
+
 Admission check_rights(const AdmissionRequest& request) {
     Admission admission;
     if (!is_new_spec(request) || !request.allowed) return admission;
@@ -139,7 +167,7 @@ Admission check_rights(const AdmissionRequest& request) {
 }
 
 std::vector<api::AdmissionHook> admission_hooks() {
-    return {check_templates, check_rights};
+    return {check_templates, check_rights, check_change, warn_of_replicas};
 }
 
 }  // namespace muster::control::appwrapper

@@ -15,6 +15,12 @@ api::Admission check_templates(const api::AdmissionRequest& request);
 /// Whoever writes an AppWrapper needs the right to create everything that it wraps.
 api::Admission check_rights(const api::AdmissionRequest& request);
 
+/// Refuses to change what is wrapped once it is made.
+api::Admission check_change(const api::AdmissionRequest& request);
+
+/// Warns of GenericItems[].replicas, which nothing obeys.
+api::Admission warn_of_replicas(const api::AdmissionRequest& request);
+
 /// All of them, in order.
 std::vector<api::AdmissionHook> admission_hooks();
 

@@ -45,6 +45,8 @@ Value begun(const Value& appwrapper, Time now) {
         set_condition(status, {"Init", "", ""}, now);
         set_condition(status, {"Queueing", "AwaitingHeadOfLine", ""}, now);
     }
+    const std::int64_t least = appwrapper["spec"]["schedulingSpec"]["minAvailable"].integer_or(0);
+    if (least > 0) status.set("template", least);
     status.set("filterignore", true);
     return status;
 }
@@ -66,7 +68,7 @@ std::int64_t next_waiting_time(const Value& requeuing, std::int64_t present, std
     if (growth == "exponential") {
         next = times == 0 ? base : std::min<std::int64_t>(next, INT32_MAX / 2) * 2;
     } else if (growth == "linear") {
-        next += initial;
+        next = present + (initial > 0 ? initial : base);
     }
     return most > 0 ? std::min(next, most) : next;
 }
@@ -141,7 +143,7 @@ Value counted(const Value& appwrapper, const PodCounts& counts, Time now) {
     const PodCounts known{before["pending"].integer_or(0),   before["running"].integer_or(0),
                           before["Succeeded"].integer_or(0), before["failed"].integer_or(0),
                           before["totalcpu"].integer_or(0),  before["totalmemory"].integer_or(0),
-                          before["totalgpu"].integer_or(0)};
+                          before["totalgpu"].integer_or(0),  before["pendingpodconditions"]};
     if (known == counts) return before;
     Value status = before;
     // Zero is left out, as Go's omitempty does.
@@ -159,6 +161,11 @@ Value counted(const Value& appwrapper, const PodCounts& counts, Time now) {
     set("totalcpu", counts.total_cpu_milli);
     set("totalmemory", counts.total_memory);
     set("totalgpu", counts.total_gpu);
+    if (counts.waiting.empty()) {
+        status.erase("pendingpodconditions");
+    } else {
+        status.set("pendingpodconditions", counts.waiting);
+    }
     if (known.running == 0 && counts.running > 0) {
         set_condition(status, {"Running", "PodsRunning", ""}, now);
         status.set("queuejobstate", "Running");

@@ -20,6 +20,7 @@ struct PodCounts {
     std::int64_t total_cpu_milli = 0;
     std::int64_t total_memory = 0;  // Bytes.
     std::int64_t total_gpu = 0;
+    api::Value waiting;  // Those that no node can take: [{podname, conditions}].
     friend bool operator==(const PodCounts&, const PodCounts&) = default;
 };
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "api/owner.h"
 #include "control/cluster/job_pass.h"
 #include "control/cluster/job_pods.h"
 #include "control/cluster/resources.h"
@@ -19,21 +20,10 @@ bool is_ours(const kube::Object& job) {
     return job.value["spec"]["managedBy"].text_or(own_manager) == own_manager;
 }
 
-/// The controlling Job's uid; empty when the pod has none.
-std::string_view job_of(const kube::Object& pod) {
-    for (const api::Value& owner : pod.value["metadata"]["ownerReferences"].items()) {
-        if (owner["controller"].boolean_or(false) && owner["kind"].text_or("") == "Job")
-            return owner["uid"].text_or("");
-    }
-    return {};
-}
-
-std::string_view job_name_of(const kube::Object& pod) {
-    for (const api::Value& owner : pod.value["metadata"]["ownerReferences"].items()) {
-        if (owner["controller"].boolean_or(false) && owner["kind"].text_or("") == "Job")
-            return owner["name"].text_or("");
-    }
-    return {};
+/// A member of the owner reference of the controlling Job; empty when the pod has none.
+std::string_view job_of(const kube::Object& pod, std::string_view member) {
+    const api::Value& owner = api::controller_of(pod.value);
+    return owner["kind"].text_or("") == "Job" ? owner[member].text_or("") : std::string_view();
 }
 
 Write release(const kube::Object& pod) {
@@ -122,9 +112,9 @@ Reconciled reconcile_job(const kube::Cache& seen, const api::Key& key, Time now,
 Reconciled release_pod(const kube::Cache& seen, const api::Key& key, Time) {
     const kube::ObjectPtr pod = seen.find(key);
     if (!seen.synced() || pod == nullptr || !is_tracked(*pod)) return {};
-    const std::string_view uid = job_of(*pod);
+    const std::string_view uid = job_of(*pod, "uid");
     if (!uid.empty()) {
-        const kube::ObjectPtr job = seen.find({jobs, key.ns, std::string(job_name_of(*pod))});
+        const kube::ObjectPtr job = seen.find({jobs, key.ns, std::string(job_of(*pod, "name"))});
         const bool has_job = job != nullptr && job->uid == uid;
         // Of a Job that is gone the garbage collector makes sure, and deletes its pods.
         if (has_job || !pod->is_terminating()) return {};

@@ -12,14 +12,6 @@ std::string_view queue_name_of(const Value& object) {
     return object["metadata"]["labels"][queue_name_label].text_or("");
 }
 
-const Value& controller_of(const Value& object) {
-    static const Value none;
-    for (const Value& owner : object["metadata"]["ownerReferences"].items()) {
-        if (owner["controller"].boolean_or(false)) return owner;
-    }
-    return none;
-}
-
 bool has_managed_ancestor(const Value& object, std::string_view ns, const FindObject& find) {
     constexpr int depth_max = 10;
     Value owner = controller_of(object);

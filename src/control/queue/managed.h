@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "api/kind.h"
+#include "api/owner.h"
 #include "api/value.h"
 #include "kube/cache.h"
 
@@ -17,8 +18,7 @@ using FindObject = std::function<api::Value(const api::Key& key)>;
 
 std::string_view queue_name_of(const api::Value& object);
 
-/// The controlling owner reference; null value when there is none.
-const api::Value& controller_of(const api::Value& object);
+using api::controller_of;
 
 /// True when a job above it in the chain of controllers has a queue name, or is an AppWrapper:
 /// what holds quota for the whole holds it for the parts.

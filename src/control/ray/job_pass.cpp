@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "api/json.h"
-#include "control/owner.h"
+#include "api/owner.h"
 
 namespace muster::control::ray {
 namespace {
@@ -37,7 +37,7 @@ Submission JobPass::submission() const {
 
 kube::ObjectPtr JobPass::submitter() const {
     kube::ObjectPtr found = seen.find(submitter_key());
-    return found != nullptr && is_owned_by(*found, job.uid) ? found : nullptr;
+    return found != nullptr && api::is_owned_by(found->value, job.uid) ? found : nullptr;
 }
 
 kube::ObjectPtr JobPass::head() const {

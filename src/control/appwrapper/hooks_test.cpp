@@ -1,0 +1,111 @@
+// control/appwrapper/hooks_test.cpp - what an AppWrapper must be to come in, and what may not
+// change.
+#include "control/appwrapper/hooks.h"
+
+#include <string>
+#include <variant>
+
+#include <doctest/doctest.h>
+
+#include "api/json.h"
+#include "api/kind.h"
+#include "control/appwrapper/demand.h"
+
+namespace muster::control::appwrapper {
+namespace {
+
+using api::AdmissionRequest;
+using api::Value;
+
+Value json(const std::string& text) {
+    auto parsed = api::parse_json(text);
+    REQUIRE(std::holds_alternative<api::Parsed>(parsed));
+    return std::get<api::Parsed>(parsed).value;
+}
+
+AdmissionRequest create(const std::string& wrapped, const std::string& item_more = "") {
+    AdmissionRequest request;
+    request.kind = api::find_kind(codeflare.group, codeflare.plural);
+    request.user = "ann";
+    request.object = json(R"({"metadata":{"name":"aw","namespace":"team"},"spec":{"resources":{
+      "GenericItems":[{)" +
+                          item_more + R"("generictemplate":)" + wrapped + "}]}}}");
+    return request;
+}
+
+std::string denial(const api::Admission& admission) {
+    return admission.denied ? admission.denied->text : std::string();
+}
+
+TEST_CASE("a wrapped object must be of a kind that is served") {
+    const auto told = denial(check_templates(
+        create(R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":{"name":"a"}})")));
+    CHECK(told.find("no matches for kind \"PyTorchJob\" in version \"kubeflow.org/v1\"") !=
+          std::string::npos);
+    CHECK(told.find("spec.resources.GenericItems[0].generictemplate") != std::string::npos);
+}
+
+TEST_CASE("a wrapped object is checked as if it were created by itself") {
+    const auto told = denial(check_templates(create(
+        R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"},"spec":{"parallelism":"x"}})")));
+    CHECK(told.find("generictemplate.spec.parallelism") != std::string::npos);
+}
+
+TEST_CASE("a wrapped object must lie in the wrapper's namespace, be namespaced and no wrapper") {
+    CHECK(
+        denial(
+            check_templates(create(
+                R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"other"}})")))
+            .find("must be the namespace of the AppWrapper, \"team\"") != std::string::npos);
+    CHECK(denial(check_templates(
+                     create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a"}})")))
+              .find("belongs to no namespace") != std::string::npos);
+    CHECK(
+        denial(
+            check_templates(create(
+                R"({"apiVersion":"mcad.ibm.com/v1beta1","kind":"AppWrapper","metadata":{"name":"a"}})")))
+            .find("must not wrap an AppWrapper") != std::string::npos);
+    CHECK(denial(check_templates(
+                     create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}})")))
+              .empty());
+}
+
+TEST_CASE("whoever creates a wrapper needs the right to create what it wraps") {
+    AdmissionRequest request =
+        create(R"({"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"a"}})");
+    request.allowed = [](std::string_view verb, const api::GroupResource& resource,
+                         std::string_view ns) {
+        return !(verb == "create" && resource.plural == "rayclusters" && ns == "team");
+    };
+    CHECK(
+        denial(check_rights(request))
+            .find("user \"ann\" cannot create resource \"rayclusters\" in API group \"ray.io\"") !=
+        std::string::npos);
+    request.allowed = [](std::string_view, const api::GroupResource&, std::string_view) {
+        return true;
+    };
+    CHECK(denial(check_rights(request)).empty());
+}
+
+TEST_CASE("what is wrapped may change until it is dispatched") {
+    AdmissionRequest request =
+        create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}})");
+    request.operation = AdmissionRequest::Operation::update;
+    request.old =
+        create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}})").object;
+    CHECK(denial(check_change(request)).empty());
+    request.old.at("status").set("canrun", true);
+    CHECK(denial(check_change(request)).find("has been dispatched") != std::string::npos);
+    request.object.set("spec", request.old["spec"]);
+    CHECK(denial(check_change(request)).empty());
+}
+
+TEST_CASE("replicas of an item are warned of, because nothing obeys them") {
+    const std::string map = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}})";
+    CHECK(warn_of_replicas(create(map, R"("replicas":3,)")).warnings.size() == 1);
+    CHECK(warn_of_replicas(create(map, R"("replicas":1,)")).warnings.empty());
+    CHECK(warn_of_replicas(create(map)).warnings.empty());
+}
+
+}  // namespace
+}  // namespace muster::control::appwrapper
