@@ -145,7 +145,6 @@ Resources effective_requests(const api::Value& pod_spec) {
     for (const auto& [name, amount] : container_requests(pod_spec["resources"]))
         running[name] = amount;
     add(running, fold_resources(pod_spec["overhead"]));
-    std::erase_if(running, [](const auto& entry) { return entry.second == Amount{}; });
     return running;
 }
 

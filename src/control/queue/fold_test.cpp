@@ -5,7 +5,6 @@
 
 #include "control/cluster/small_cluster.h"
 #include "control/queue/names.h"
-#include "control/queue/workload_status.h"
 
 namespace muster::control::queue {
 namespace {
@@ -53,34 +52,6 @@ TEST_CASE("a cohort's parent, pool and weight are folded; no weight is the usual
     CHECK(folded.parent == "root");
     CHECK(folded.groups.at(0).flavors.at(0).resources.at("cpu").nominal.value == 7000);
     CHECK(folded.weight.nanos == 1'000'000'000);
-}
-
-TEST_CASE("a preempted workload says who took its place, in conditions and an event") {
-    Objects objects;
-    const auto victim = objects.put(workloads, "{metadata: {namespace: n, name: low}}");
-    const auto winner = objects.put(
-        workloads,
-        "{metadata: {namespace: n, name: high, uid: u1, labels: {kueue.x-k8s.io/job-uid: j1}}}");
-    decide::Evict evict;
-    evict.workload = "workload n/low";
-    evict.reason = decide::Evict::Reason::preempted;
-    evict.cause = decide::PreemptionCause::in_cohort_reclamation;
-    evict.preemptor = "workload n/high";
-    evict.preemptor_path = "/c/a";
-    evict.path = "/c/b";
-    const Told told = tell_evicted(*victim, eviction_of(evict, winner.get()), objects.now);
-    const api::Value& conditions = told.status["conditions"];
-    REQUIRE(conditions.size() == 2);
-    CHECK(conditions[0]["reason"].text() == "Preempted");
-    CHECK(conditions[1]["type"].text() == "Preempted");
-    CHECK(conditions[1]["reason"].text() == "InCohortReclamation");
-    CHECK(conditions[1]["message"].text() ==
-          "Preempted to accommodate a workload (UID: u1, JobUID: j1) due to reclamation within the "
-          "cohort; preemptor path: /c/a; preemptee path: /c/b");
-    CHECK(told.status["schedulingStats"]["evictions"][0]["reason"].text() == "Preempted");
-    REQUIRE(told.events.size() == 2);
-    CHECK(told.events[0].reason == "Preempted");
-    CHECK(told.events[1].reason == "EvictedDueToPreempted");
 }
 
 }  // namespace

@@ -191,7 +191,14 @@ void QueuePlanner::write_workload(const kube::Cache& seen, const api::Key& key, 
         told = tell_evicted(*object,
                             eviction_of({entry.id, decide::Evict::Reason::deactivated, ""}), now);
     } else if (const auto reason = decide::wait_reason(state_, entry.id)) {
-        told = tell_waiting(*object, *reason, now);
+        told = tell_waiting(*object, *reason, entry.queues, now);
+        const bool stopped = reason->rule == Rule::local_queue_stopped ||
+                             reason->rule == Rule::cluster_queue_stopped;
+        if (stopped) {
+            entry.queues = Queues::were_stopped;
+        } else if (told.status == object->value["status"]) {
+            entry.queues = Queues::ran;
+        }
     }
     for (Event& event : told.events)
         result.events.push_back(std::move(event));

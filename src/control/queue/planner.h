@@ -45,6 +45,7 @@ private:
         Time queued;
         bool holds = false;           // The objects have said so.
         bool ending = false;          // The objects have said so, and it still holds.
+        Queues queues = Queues::ran;  // When it was last told why it waits.
         bool over = false;            // Finished, or its object is being removed.
         std::int64_t written_at = 0;  // The version that the last write was made from.
     };

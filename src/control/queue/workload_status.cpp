@@ -111,15 +111,23 @@ Told tell_admitted(const kube::Object& workload, const decide::Assignment& assig
     return told;
 }
 
-Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason, Time now) {
+Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason, Queues queues,
+                  Time now) {
     Told told{workload.value["status"], {}};
     if (has_admission(workload.value)) return told;
+    const Value before = condition_of(told.status, "QuotaReserved");
+    // Behind a head nobody has looked at it: the reason of its last try stays, as in Kueue, or
+    // none.
+    const bool tried = reason.rule != decide::WaitReason::Rule::behind_head;
+    if (!tried && before["status"].text_or("") != "False") return told;
     if (told.status.is_null()) told.status = Value::object();
     Value& conditions = told.status.at("conditions");
-    const std::string word = decide::condition_reason(reason);
     const std::string message = decide::condition_message(reason);
-    if (set_condition(conditions, {"QuotaReserved", "False", word, message}, now))
-        told.events.push_back({workload.key, "Warning", word, message, ""});
+    std::string word = tried ? decide::condition_reason(reason) : before["reason"].text();
+    if (!tried && (queues == Queues::were_stopped || word == "Deactivated"))
+        word = "PendingEvaluation";
+    const bool news = set_condition(conditions, {"QuotaReserved", "False", word, message}, now);
+    if (news && tried) told.events.push_back({workload.key, "Warning", word, message, ""});
     const Value requeued = condition_of(told.status, "Requeued");
     if (const char* again = requeued_reason(requeued, reason.rule))
         set_condition(conditions, {"Requeued", "True", again, requeued_message(again)}, now);

@@ -22,8 +22,12 @@ struct Told {
 /// It holds quota and is admitted. Unchanged when its status says so already.
 Told tell_admitted(const kube::Object& workload, const decide::Assignment& assignment, Time now);
 
+/// Whether a queue of it was stopped when it was last told why it waits.
+enum class Queues { ran, were_stopped };
+
 /// It waits, and why. Unchanged when its status says so already.
-Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason, Time now);
+Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason, Queues before,
+                  Time now);
 
 /// It must stop.
 struct Eviction {
