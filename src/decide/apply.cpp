@@ -48,6 +48,16 @@ void to_place_members(World& world, const LocalQueueEntry& local) {
     }
 }
 
+/// Puts all that wait in a queue aside until decide finds their places again.
+void take_out_waiting(World& world, QueueId queue) {
+    std::vector<WorkloadId> waiting;
+    for (const Turn& turn : world.queue(queue).pending.in_order(Time{}))
+        waiting.push_back(turn.workload);
+    for (const WorkloadId id : waiting)
+        world.dequeue(id);
+    world.to_place.insert(waiting.begin(), waiting.end());
+}
+
 /// Forgets a workload that neither exists nor holds anything.
 void forget(World& world, WorkloadId id) {
     WorkloadEntry& entry = world.workload(id);
@@ -111,9 +121,16 @@ struct Apply {
 
     void operator()(const QueueSet& change) const {
         const QueueId id = world.queue_id(change.queue.name);
+        const QueuePlan before = world.queue(id).plan;
+        if (id == no_queue || world.queue(id).spec == change.queue) return;
+        QueuePlan policies;
+        policies.preemption = change.queue.preemption;
+        if (before.preempts() != policies.preempts()) take_out_waiting(world, id);
         QueueEntry& entry = world.queue(id);
-        if (id == no_queue || entry.spec == change.queue) return;
         entry.spec = change.queue;
+        entry.plan.preemption = change.queue.preemption;
+        entry.plan.fungibility = change.queue.fungibility;
+        world.tree.set_weight(entry.plan.node, change.queue.weight);
         entry.plan.groups = plan_of(world, change.queue.groups);
         entry.plan.pods.reset();
         const ResourceId pods = world.book.resources.id_of("pods");
@@ -159,6 +176,7 @@ struct Apply {
             parent = world.cohorts[index(world.cohort_id(spec->parent))].node;
         }
         CohortEntry& entry = world.cohorts[index(id)];
+        world.tree.set_weight(entry.node, spec ? spec->weight : FairWeight{});
         world.tree.set_parent(entry.node, parent);
         world.tree.set_quotas(entry.node,
                               spec ? quotas_of(world, spec->groups) : QuotaTree::Quotas{});
@@ -227,11 +245,12 @@ struct Apply {
         if (entry.phase == Phase::finished) return;
         entry.object = Object::exists;
         const ShapeId shape = world.shapes.hold(spec.pod_sets, spec.binds, world.book.resources);
-        const auto now = std::tie(spec.activity, local, shape, spec.priority, spec.slope_millionths,
-                                  spec.created, spec.queued, spec.not_before);
+        const auto now =
+            std::tie(spec.activity, spec.gate, local, shape, spec.priority, spec.slope_millionths,
+                     spec.created, spec.queued, spec.not_before);
         if (entry.phase != Phase::unknown &&
-            now == std::tie(entry.activity, entry.local_queue, entry.shape, entry.priority,
-                            entry.slope_millionths, entry.created, entry.queued,
+            now == std::tie(entry.activity, entry.gate, entry.local_queue, entry.shape,
+                            entry.priority, entry.slope_millionths, entry.created, entry.queued,
                             entry.not_before)) {
             world.shapes.drop(shape);
             return;
@@ -240,7 +259,7 @@ struct Apply {
         if (entry.phase != Phase::unknown) world.shapes.drop(entry.shape);
         if (entry.local_queue) world.local_queue(*entry.local_queue).members.erase(id);
         if (local) world.local_queue(*local).members.insert(id);
-        std::tie(entry.activity, entry.local_queue, entry.shape, entry.priority,
+        std::tie(entry.activity, entry.gate, entry.local_queue, entry.shape, entry.priority,
                  entry.slope_millionths, entry.created, entry.queued, entry.not_before) = now;
         if (entry.phase == Phase::unknown) entry.phase = Phase::waiting;
         if (entry.phase == Phase::waiting) {
@@ -257,6 +276,7 @@ struct Apply {
         WorkloadEntry& entry = world.workload(*id);
         entry.object = Object::removed;
         if (entry.held != nullptr) {
+            world.forget_preemptions(*id);
             world.ledger.withdraw(change.id);
             return;
         }
@@ -268,11 +288,14 @@ struct Apply {
         const auto id = world.workload_names.find(change.id);
         if (!id) return;
         Held held = held_of(world, *id, change.assignment);
+        held.reserved = change.reserved;
         WorkloadEntry& entry = world.workload(*id);
         if (entry.phase == Phase::finished || entry.phase == Phase::evicting) return;
         if (entry.phase == Phase::holding) {
             entry.seen = Seen::observed;
+            if (change.reserved != Time{}) entry.held->reserved = change.reserved;
             if (world.assignment(*entry.held) == change.assignment) return;
+            held.reserved = entry.held->reserved;
             world.give_back(*id);
         }
         world.dequeue(*id);
@@ -281,7 +304,7 @@ struct Apply {
         entry.told.reset();
         world.hold(*id, std::move(held));
         if (entry.object == Object::exists) {
-            world.ledger.promise(change.id, world.shapes.of(entry.shape));
+            world.ledger.promise(change.id, world.held_shape(*id));
         }
     }
 
@@ -298,6 +321,7 @@ struct Apply {
     void operator()(const WorkloadFinished& change) const {
         const auto id = world.workload_names.find(change.id);
         if (id && world.workload(*id).phase != Phase::finished) {
+            world.forget_preemptions(*id);
             release(world, *id, Phase::finished);
         }
     }
@@ -312,21 +336,21 @@ struct Apply {
         } else if (entry.phase == Phase::evicting) {
             entry.phase = Phase::holding;
             entry.seen = Seen::observed;
-            world.ledger.promise(change.id, world.shapes.of(entry.shape));
+            world.ledger.promise(change.id, world.held_shape(*id));
             world.to_check.insert(*id);
+            world.to_try.insert(
+                entry.held->queue);  // Whoever preempted it may have to choose anew.
         }
     }
 
     void operator()(const OptionsSet& change) const {
         if (world.options == change.options) return;
-        std::vector<WorkloadId> waiting;
-        for (const Turn& turn : world.queue(no_queue).pending.in_order(Time{})) {
-            waiting.push_back(turn.workload);
+        take_out_waiting(world, no_queue);
+        if (world.options.fair_sharing != change.options.fair_sharing ||
+            world.options.undeclared != change.options.undeclared) {
+            world.wake_all();
         }
-        for (const WorkloadId id : waiting)
-            world.dequeue(id);
         world.options = change.options;
-        world.to_place.insert(waiting.begin(), waiting.end());
         world.wake_bound_to_nodes();
     }
 };

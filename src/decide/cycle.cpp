@@ -1,12 +1,11 @@
-// decide/cycle.cpp - cycles to rest: of each queue the first that may fit, all of them in one
-// order, admitted while they fit, again and again until nothing moves.
+// decide/cycle.cpp - a decision: rounds to rest. Of each queue the first, all of them in one order,
+// again and again until nothing moves.
 #include "decide/cycle.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "decide/evaluate.h"
-#include "decide/world.h"
+#include "decide/deciding.h"
 
 namespace muster::decide {
 
@@ -14,47 +13,6 @@ namespace {
 
 using Phase = WorkloadEntry::Phase;
 using Seen = WorkloadEntry::Seen;
-
-/// A workload that fits as things stand at the start of a cycle.
-struct Nominee {
-    QueueId queue{};
-    ClassKey key;
-    Turn turn;
-    Fit fit;
-    std::uint64_t ledger_version = 0;  // Of the nodes it was found to fit.
-};
-
-/// One decision in the making. Its steps run in the order in which they stand here.
-struct Deciding {
-    World& world;
-    Time now;
-    Decision decision;
-    std::set<QueueId> visited;
-    // Tried and not fitting, with the number of admissions before.
-    std::map<std::pair<QueueId, ClassKey>, std::size_t> blocked;
-
-    void settle();
-    void evict();
-    void find_places();
-    void cycle_to_rest();
-    bool wake_gangs();
-    void refresh_reasons();
-    void tell();
-
-    void settle_queue(QueueId id);
-    std::optional<Evict> must_go(WorkloadId id) const;
-    std::vector<Nominee> nominate();
-    std::optional<Nominee> nominate_from(QueueId id, const Pending::Candidate& candidate);
-    void admit(Nominee nominee);
-    void block(QueueId id, ClassKey key, WaitReason reason);
-};
-
-bool turn_before(const Nominee& a, const Nominee& b) {
-    if (a.fit.borrowing_level != b.fit.borrowing_level) {
-        return a.fit.borrowing_level < b.fit.borrowing_level;
-    }
-    return a.turn < b.turn;
-}
 
 // Which head is in front is shown, but is not news for those behind it.
 bool same_news(const WaitReason& a, const WaitReason& b) {
@@ -67,20 +25,20 @@ bool same_news(const WaitReason& a, const WaitReason& b) {
 }  // namespace
 
 Decision decide(State& state, Time now) {
-    Deciding deciding{state.world(), now, {}, {}, {}};
+    Deciding deciding{state.world(), now};
     deciding.settle();
     deciding.evict();
     deciding.find_places();
-    deciding.cycle_to_rest();
+    deciding.rest();
     deciding.refresh_reasons();
     deciding.tell();
     if (!state.world().backoffs.empty()) {
         deciding.decision.look_again = state.world().backoffs.begin()->first;
     }
+    std::sort(deciding.decision.evicts.begin(), deciding.decision.evicts.end(),
+              [](const Evict& a, const Evict& b) { return a.workload < b.workload; });
     return std::move(deciding.decision);
 }
-
-namespace {
 
 // What follows from changed queues, cohorts and flavors.
 void Deciding::settle() {
@@ -145,14 +103,16 @@ void Deciding::evict() {
     for (const WorkloadId id : std::exchange(world.to_check, {})) {
         auto evict = must_go(id);
         if (!evict) continue;
-        WorkloadEntry& entry = world.workload(id);
-        entry.phase = Phase::evicting;
-        entry.seen = Seen::decided;
-        world.ledger.withdraw(world.name_of(id));
+        mark_evicting(id);
         decision.evicts.push_back(std::move(*evict));
     }
-    std::sort(decision.evicts.begin(), decision.evicts.end(),
-              [](const Evict& a, const Evict& b) { return a.workload < b.workload; });
+}
+
+void Deciding::mark_evicting(WorkloadId id) {
+    WorkloadEntry& entry = world.workload(id);
+    entry.phase = Phase::evicting;
+    entry.seen = Seen::decided;
+    world.ledger.withdraw(world.name_of(id));
 }
 
 std::optional<Evict> Deciding::must_go(WorkloadId id) const {
@@ -207,24 +167,50 @@ void Deciding::find_places() {
     }
 }
 
-void Deciding::cycle_to_rest() {
+void Deciding::rest() {
     wake_gangs();  // Before anyone is tried, so that room goes to whoever is first.
+    wake_freed_trees();
     while (!world.to_try.empty() || wake_gangs()) {
-        std::vector<Nominee> nominees = nominate();
-        std::sort(nominees.begin(), nominees.end(), turn_before);
-        for (Nominee& nominee : nominees) {
-            // Earlier ones of this cycle may have taken its place; then it stays for the next.
-            const QuotaNode node = world.queue(nominee.queue).plan.node;
-            if (!still_fits(world.tree, node, nominee.fit)) continue;
-            const Shape& shape = world.shapes.of(nominee.key.shape);
-            if (shape.binds == Workload::Binds::quota_and_nodes &&
-                nominee.ledger_version != world.ledger.version() &&
-                world.ledger.refusal(shape, world.options.capacity)) {
-                continue;
+        std::set<QueueId> queues = world.to_try;
+        for (const QueueId id : world.to_try) {
+            const auto tree =
+                world.queues_by_root.find(world.tree.root_of(world.queue(id).plan.node));
+            if (tree == world.queues_by_root.end()) continue;
+            for (const QueueId other : tree->second) {
+                if (world.standing.contains(other)) queues.insert(other);
             }
-            admit(std::move(nominee));
+        }
+        round(queues);
+    }
+    tell_overtaken();
+}
+
+// What was given back is first for those who stand in front of their queues since before; then
+// everybody is tried again.
+void Deciding::wake_freed_trees() {
+    if (world.to_wake.empty()) return;
+    std::set<QuotaNode> roots;
+    for (const QueueId id : std::exchange(world.to_wake, {}))
+        roots.insert(world.tree.root_of(world.queue(id).plan.node));
+    const std::set<QueueId> others = std::exchange(world.to_try, {});
+    rest_in_front(roots);
+    world.to_try.insert(others.begin(), others.end());
+    for (const QuotaNode root : roots) {
+        for (const QueueId id : world.queues_by_root[root]) {
+            world.queue(id).pending.wake();
+            world.to_try.insert(id);
         }
     }
+}
+
+void Deciding::rest_in_front(const std::set<QuotaNode>& roots) {
+    for (const QuotaNode root : roots) {
+        for (const QueueId id : world.queues_by_root[root]) {
+            if (world.standing.contains(id)) world.to_try.insert(id);
+        }
+    }
+    while (!world.to_try.empty())
+        round(std::set<QueueId>(world.to_try));
 }
 
 // After any change on the nodes gangs are tried again, also when they were blocked before: once
@@ -236,33 +222,6 @@ bool Deciding::wake_gangs() {
     world.gangs_tried = world.ledger.version();
     world.wake_bound_to_nodes();
     return !world.to_try.empty();
-}
-
-// One from each queue that has someone to try, against the state as it is; who does not fit is
-// blocked, and its queue comes again in the next cycle.
-std::vector<Nominee> Deciding::nominate() {
-    std::vector<Nominee> nominees;
-    const std::set<QueueId> queues = world.to_try;
-    for (const QueueId id : queues) {
-        visited.insert(id);
-        const auto candidate = world.queue(id).pending.next(now);
-        if (!candidate) {
-            world.to_try.erase(id);
-            continue;
-        }
-        if (auto nominee = nominate_from(id, *candidate)) nominees.push_back(std::move(*nominee));
-    }
-    return nominees;
-}
-
-std::optional<Nominee> Deciding::nominate_from(QueueId id, const Pending::Candidate& candidate) {
-    auto answer = evaluate(world, world.ledger, id, candidate.key);
-    if (auto* reason = std::get_if<WaitReason>(&answer)) {
-        block(id, candidate.key, std::move(*reason));
-        return std::nullopt;
-    }
-    return Nominee{id, candidate.key, candidate.turn, std::get<Fit>(std::move(answer)),
-                   world.ledger.version()};
 }
 
 void Deciding::block(QueueId id, ClassKey key, WaitReason reason) {
@@ -277,37 +236,34 @@ void Deciding::block(QueueId id, ClassKey key, WaitReason reason) {
 // Whoever was tried before the last admission is tried once more, so that the numbers of its reason
 // are those at rest. Admissions only take, so it still does not fit.
 void Deciding::refresh_reasons() {
+    const std::set<WorkloadId> nobody;
     for (const auto& [which, admitted_before] : std::exchange(blocked, {})) {
         const auto& [id, key] = which;
         const Pending& pending = world.queue(id).pending;
         if (admitted_before == decision.admits.size() || !pending.has(key)) continue;
-        auto answer = evaluate(world, world.ledger, id, key);
-        auto* reason = std::get_if<WaitReason>(&answer);
-        VERIFY(reason != nullptr);
-        block(id, key, std::move(*reason));
+        if (pending.reason_of(key)->rule == WaitReason::Rule::preemption_gated ||
+            pending.reason_of(key)->rule == WaitReason::Rule::preemption_circle) {
+            continue;
+        }
+        Try what{id, key, pending.members_of(key).begin()->workload};
+        what.preempting = Try::Preempting::left_out;
+        Attempt again = evaluate({world, world.tree, nobody}, world.ledger, what);
+        VERIFY(again.mode != Attempt::Mode::fit);
+        block(id, key, std::move(again.reason));
     }
 }
 
-void Deciding::admit(Nominee nominee) {
-    const WorkloadId id = nominee.turn.workload;
-    const Shape& shape = world.shapes.of(nominee.key.shape);
-    Held held;
-    held.queue = nominee.queue;
-    for (const PodSetNeed& pod_set : shape.pod_sets) {
-        held.names.push_back(pod_set.name);
-        held.live.push_back(pod_set.count);
+void Deciding::tell_overtaken() {
+    for (const auto& [id, key] : std::exchange(overtaken, {})) {
+        Pending& pending = world.queue(id).pending;
+        const auto next = pending.next(now);
+        if (!next || next->key != key || pending.is_blocked(key) || pending.leader()) continue;
+        WaitReason reason;
+        reason.rule = WaitReason::Rule::overtaken;
+        reason.cluster_queue = world.queue_names.name_of(id);
+        pending.note(key, std::move(reason));
+        world.to_tell.insert(next->turn.workload);
     }
-    held.pod_sets = std::move(nominee.fit.pod_sets);
-    world.dequeue(id);
-    WorkloadEntry& entry = world.workload(id);
-    entry.phase = Phase::holding;
-    entry.seen = Seen::decided;
-    entry.told.reset();
-    decision.admits.push_back({world.name_of(id), world.assignment(held)});
-    world.hold(id, std::move(held));
-    world.ledger.promise(world.name_of(id), shape);
-    // There was room for the whole gang: it sits down before anyone else.
-    if (shape.binds == Workload::Binds::quota_and_nodes) world.ledger.seat(world.name_of(id));
 }
 
 // Gives out the reasons that are news. From here on nothing is decided any more.
@@ -342,7 +298,5 @@ void Deciding::tell() {
     std::sort(decision.waits.begin(), decision.waits.end(),
               [](const Wait& a, const Wait& b) { return a.workload < b.workload; });
 }
-
-}  // namespace
 
 }  // namespace muster::decide

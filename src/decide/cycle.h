@@ -75,6 +75,9 @@ std::optional<QueueReport> report_queue(const State& state, std::string_view nam
 std::optional<QueueReport> report_local_queue(const State& state, std::string_view ns,
                                               std::string_view name);
 
+/// The weighted share of a cohort, as in QueueReport. Absent without fair sharing or such a cohort.
+std::optional<std::int64_t> weighted_share_of_cohort(const State& state, std::string_view name);
+
 /// The workloads that wait in a cluster queue (empty name: those without a queue), first first.
 std::vector<std::string> waiting_in(const State& state, std::string_view cluster_queue, Time now);
 

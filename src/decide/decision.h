@@ -70,6 +70,7 @@ struct WaitReason {
         behind_head,       // Waits behind `head` in a StrictFIFO queue.
         behind_preemptor,  // Waits behind `head`, whose victims are ending.
         preempting,        // Waits for `victims` to end, which it preempted.
+        overtaken,         // Would fit, but room is kept for others that go first.
         deferred,          // Fits once `victims`, preempted for others, have ended.
         // Someone must act again:
         preemption_gated,   // Could preempt `victims`, but its gate is closed.

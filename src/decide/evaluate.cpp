@@ -1,11 +1,14 @@
 // decide/evaluate.cpp - the one place where quota and nodes are asked about a waiting workload.
 #include "decide/evaluate.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace muster::decide {
 
 namespace {
+
+using Mode = Attempt::Mode;
 
 Fit fit_without_quota(const Shape& shape) {
     Fit fit;
@@ -25,31 +28,157 @@ WaitReason reason_of(GangRefusal refusal) {
     return reason;
 }
 
+/// The work on one try.
+struct Evaluation {
+    const Scene& scene;
+    Ledger& ledger;
+    const Try& what;
+    const Shape& shape;
+
+    Attempt without_quota();
+    Attempt with_counts(const std::vector<std::int64_t>& counts);
+    FlavorAnswer flavors(const std::vector<std::int64_t>& counts) const;
+    void check_nodes(Attempt& attempt, const Shape& wanted);
+    std::vector<Victim> victims(const FlavorAnswer& answer, const Shape& wanted);
+    bool fits_nodes_without(const std::vector<Victim>& gone, const Shape& wanted) const;
+    Preemptor preemptor() const;
+    bool may_shrink() const;
+    std::optional<Attempt> shrink();
+};
+
+bool is_answer(const Attempt& attempt) {
+    return attempt.mode == Mode::fit || (attempt.mode == Mode::preempt && !attempt.victims.empty());
+}
+
+Attempt Evaluation::without_quota() {
+    Attempt attempt;
+    attempt.mode = Mode::fit;
+    attempt.fit = fit_without_quota(shape);
+    check_nodes(attempt, shape);
+    return attempt;
+}
+
+Preemptor Evaluation::preemptor() const {
+    const WorkloadEntry& entry = scene.world.workload(what.workload);
+    Preemptor made;
+    made.queue = what.queue;
+    made.priority = entry.priority;
+    made.queued = entry.queued == Time{} ? entry.created : entry.queued;
+    return made;
+}
+
+FlavorAnswer Evaluation::flavors(const std::vector<std::int64_t>& counts) const {
+    FlavorSearch search{
+        scene.tree,  scene.world.book, scene.world.queue(what.queue).plan, scene.world.options, {},
+        what.memory, what.pinned};
+    const bool alone = what.preempting == Try::Preempting::left_out;
+    search.outlook = [this, alone](FlavorResource contested, Amount amount) {
+        if (alone) return PreemptionOutlook{};
+        Preemptor asking = preemptor();
+        asking.needs = {{contested, amount}};
+        asking.contested = {contested};
+        return preemption_outlook(scene, asking);
+    };
+    return choose_flavors(search, shape, counts);
+}
+
+Attempt Evaluation::with_counts(const std::vector<std::int64_t>& counts) {
+    FlavorAnswer answer = flavors(counts);
+    const Shape wanted = decide::with_counts(shape, counts);
+    Attempt attempt;
+    attempt.mode = answer.mode;
+    attempt.memory = std::move(answer.memory);
+    if (answer.mode == Mode::preempt) attempt.victims = victims(answer, wanted);
+    attempt.fit = std::move(answer.fit);
+    if (answer.mode == Mode::fit) {
+        check_nodes(attempt, wanted);
+        return attempt;
+    }
+    attempt.reason.rule =
+        answer.mode == Mode::preempt ? WaitReason::Rule::quota : answer.no_fit.rule;
+    attempt.reason.obstacles = std::move(answer.no_fit.obstacles);
+    attempt.reason.cluster_queue = scene.world.queue_names.name_of(what.queue);
+    return attempt;
+}
+
+void Evaluation::check_nodes(Attempt& attempt, const Shape& wanted) {
+    if (wanted.binds == Workload::Binds::quota) return;
+    auto refusal = ledger.refusal(wanted, scene.world.options.capacity);
+    if (!refusal) return;
+    attempt.mode = Mode::no_fit;
+    attempt.reason = reason_of(std::move(*refusal));
+    attempt.reason.cluster_queue = scene.world.queue_names.name_of(what.queue);
+}
+
+std::vector<Victim> Evaluation::victims(const FlavorAnswer& answer, const Shape& wanted) {
+    if (what.preempting == Try::Preempting::left_out) return {};
+    Preemptor asking = preemptor();
+    asking.needs = answer.fit.total();
+    asking.contested = answer.contested;
+    Suits suits;
+    if (wanted.binds == Workload::Binds::quota_and_nodes) {
+        suits = [&](const std::vector<Victim>& gone) { return fits_nodes_without(gone, wanted); };
+    }
+    return find_victims(scene, asking, suits);
+}
+
+// Nobody is preempted for quota when the nodes would lack the room all the same.
+bool Evaluation::fits_nodes_without(const std::vector<Victim>& gone, const Shape& wanted) const {
+    Ledger without = ledger;
+    for (const Victim& victim : gone) {
+        const std::string& name = scene.world.name_of(victim.workload);
+        without.withdraw(name);
+        for (const std::string& pod : without.pods_of(name))
+            without.unbind(pod);
+    }
+    without.settle();
+    return !without.refusal(wanted, scene.world.options.capacity);
+}
+
+bool Evaluation::may_shrink() const {
+    return std::any_of(shape.pod_sets.begin(), shape.pod_sets.end(),
+                       [](const PodSetNeed& need) { return need.min_count < need.count; });
+}
+
+// The least that must be left out so that it fits, by bisection: whatever fits, fits with less.
+std::optional<Attempt> Evaluation::shrink() {
+    std::int64_t slack = 0;
+    for (const PodSetNeed& need : shape.pod_sets)
+        slack += need.count - need.min_count;
+    const auto counts_without = [&](std::int64_t left_out) {
+        std::vector<std::int64_t> counts;
+        for (const PodSetNeed& need : shape.pod_sets) {
+            const Amount part = Amount{need.count - need.min_count} * left_out;
+            counts.push_back(need.count - part.value / slack);
+        }
+        return counts;
+    };
+    std::optional<Attempt> best;
+    std::int64_t low = 0;
+    std::int64_t high = slack + 1;
+    while (low < high) {
+        const std::int64_t middle = low + (high - low) / 2;
+        if (middle > slack) break;
+        Attempt attempt = with_counts(counts_without(middle));
+        if (is_answer(attempt)) {
+            best = std::move(attempt);
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return best;
+}
+
 }  // namespace
 
-std::variant<Fit, WaitReason> evaluate(const World& world, Ledger& ledger, QueueId queue,
-                                       ClassKey key) {
-    const Shape& shape = world.shapes.of(key.shape);
-    Fit fit;
-    WaitReason reason;
-    if (queue == no_queue) {
-        fit = fit_without_quota(shape);
-    } else {
-        FitAnswer answer = choose_flavors(world.tree, world.book, world.queue(queue).plan, shape);
-        if (!answer.fit) {
-            reason.rule = answer.no_fit.rule;
-            reason.obstacles = std::move(answer.no_fit.obstacles);
-            reason.cluster_queue = world.queue_names.name_of(queue);
-            return reason;
-        }
-        fit = std::move(*answer.fit);
-    }
-    if (shape.binds == Workload::Binds::quota) return fit;
-    auto refusal = ledger.refusal(shape, world.options.capacity);
-    if (!refusal) return fit;
-    reason = reason_of(std::move(*refusal));
-    reason.cluster_queue = world.queue_names.name_of(queue);
-    return reason;
+Attempt evaluate(const Scene& scene, Ledger& ledger, const Try& what) {
+    Evaluation evaluation{scene, ledger, what, scene.world.shapes.of(what.key.shape)};
+    if (what.queue == no_queue) return evaluation.without_quota();
+    Attempt whole = evaluation.with_counts(counts_of(evaluation.shape));
+    if (is_answer(whole) || !evaluation.may_shrink()) return whole;
+    auto part = evaluation.shrink();
+    return part ? std::move(*part) : std::move(whole);
 }
 
 }  // namespace muster::decide

@@ -1,16 +1,37 @@
-// decide/evaluate.h - does a waiting workload fit now: quota first, then nodes; the fit or the
-// reason.
+// decide/evaluate.h - tries one waiting workload: does it fit now, whole or in part, and if not,
+// whom would it have to preempt, or why does it wait.
 #pragma once
 
-#include <variant>
+#include <vector>
 
+#include "decide/preempt/victims.h"
 #include "decide/world.h"
 
 namespace muster::decide {
 
-/// Tries one class of waiting workloads of a queue. `ledger` is the world's or a copy of it: it is
-/// left as it was, but for promised pods that find a seat meanwhile.
-std::variant<Fit, WaitReason> evaluate(const World& world, Ledger& ledger, QueueId queue,
-                                       ClassKey key);
+/// What is tried, and how.
+struct Try {
+    enum class Preempting { considered, left_out };
+    QueueId queue{};
+    ClassKey key;
+    WorkloadId workload{};                 // One of the class: whose priority and age count.
+    const FlavorMemory* memory = nullptr;  // Null: all flavors.
+    const Fit* pinned = nullptr;           // Not null: only the flavors of this fit.
+    Preempting preempting = Preempting::considered;
+};
+
+/// What came of it.
+struct Attempt {
+    using Mode = FlavorAnswer::Mode;
+    Mode mode = Mode::no_fit;
+    Fit fit;                      // Unless no_fit.
+    std::vector<Victim> victims;  // With preempt; empty: it may preempt nobody, or not enough.
+    WaitReason reason;            // Unless it fits.
+    FlavorMemory memory;          // Not empty: other flavors are left to be tried.
+};
+
+/// Tries it against quota, then against nodes. `ledger` is the world's or a copy of it: it is left
+/// as it was, but for promised pods that find a seat meanwhile. The scene's tree is left as it was.
+Attempt evaluate(const Scene& scene, Ledger& ledger, const Try& what);
 
 }  // namespace muster::decide

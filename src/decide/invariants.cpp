@@ -70,9 +70,12 @@ void check_phases(const World& world, std::vector<std::string>& broken) {
 
 /// At rest: whoever is said not to fit does not, and every other waits behind one who does not.
 void check_waiting(const World& world, std::vector<std::string>& broken) {
-    if (world.structure_changed || !world.to_try.empty() || !world.to_place.empty()) {
+    if (world.structure_changed || !world.to_try.empty() || !world.to_wake.empty() ||
+        !world.to_place.empty()) {
         return;
     }
+    QuotaTree tree = world.tree;
+    const std::set<WorkloadId> nobody;
     Ledger ledger = world.ledger;
     ledger.settle();
     if (!world.node_bound.empty() && ledger.version() != world.gangs_tried) return;
@@ -80,12 +83,14 @@ void check_waiting(const World& world, std::vector<std::string>& broken) {
         const QueueEntry& entry = world.queue(id);
         for (const ClassKey key : entry.pending.classes()) {
             if (!entry.pending.is_blocked(key)) {
-                if (!entry.pending.is_strict()) {
+                if (!entry.pending.is_strict() && !world.standing.contains(id)) {
                     broken.push_back("queue " + std::string(name) + " has one that was not tried");
                 }
                 continue;
             }
-            if (std::holds_alternative<Fit>(evaluate(world, ledger, id, key))) {
+            Try what{id, key, entry.pending.members_of(key).begin()->workload};
+            what.preempting = Try::Preempting::left_out;
+            if (evaluate({world, tree, nobody}, ledger, what).mode == Attempt::Mode::fit) {
                 broken.push_back(*entry.pending.members_of(key).begin()->name +
                                  " waits although it fits");
             }

@@ -1,6 +1,7 @@
 // decide/report.cpp - questions about the state: queues' counts and usage, order, reasons.
 #include <algorithm>
 
+#include "decide/quota/share.h"
 #include "decide/world.h"
 
 namespace muster::decide {
@@ -54,6 +55,8 @@ std::optional<QueueReport> report_queue(const State& state, std::string_view nam
     report.detail = entry.detail;
     report.admitted = static_cast<std::int64_t>(entry.holders.size());
     report.flavors = quotas_of(world, entry);
+    if (world.options.fair_sharing)
+        report.weighted_share = weighted_share(borrowed_share(world.tree, entry.plan.node));
     if (*id == no_queue) report.pending = entry.pending.size();
     for (const LocalQueueId local : entry.local_queues) {
         if (world.local_queue(local).spec->stop != StopPolicy::none) continue;
@@ -97,6 +100,13 @@ std::optional<QueueReport> report_local_queue(const State& state, std::string_vi
         }
     }
     return report;
+}
+
+std::optional<std::int64_t> weighted_share_of_cohort(const State& state, std::string_view name) {
+    const World& world = state.world();
+    const auto id = world.cohort_names.find(name);
+    if (!id || !world.options.fair_sharing) return std::nullopt;
+    return weighted_share(borrowed_share(world.tree, world.cohorts[index(*id)].node));
 }
 
 std::vector<std::string> waiting_in(const State& state, std::string_view cluster_queue, Time now) {

@@ -2,6 +2,7 @@
 #include "decide/why.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -41,6 +42,21 @@ struct Explaining {
     std::optional<Remedy> add_capacity() const;
     std::vector<Change> ended(const std::string& workload) const;
 };
+
+// Of what is free, rather than of who goes first.
+bool depends_on_numbers(Rule rule) {
+    switch (rule) {
+        case Rule::not_covered:
+        case Rule::no_matching_flavor:
+        case Rule::exceeds_maximum:
+        case Rule::exceeds_nodes:
+        case Rule::quota:
+        case Rule::nodes:
+            return true;
+        default:
+            return false;
+    }
+}
 
 Remedy remedy(Remedy::Kind kind, std::string queue = {}, std::string flavor = {}) {
     Remedy made;
@@ -85,12 +101,15 @@ namespace {
 std::optional<WaitReason> Explaining::fresh_reason(WorkloadId of) const {
     const auto last = world.reason_now(of, now);
     const WorkloadEntry& entry = world.workload(of);
-    if (last == nullptr || !entry.enqueued || last->rule == Rule::behind_head) {
-        return last == nullptr ? std::nullopt : std::optional(*last);
-    }
+    if (last == nullptr) return std::nullopt;
+    if (!entry.enqueued || !depends_on_numbers(last->rule)) return *last;
     Ledger ledger = world.ledger;
-    auto answer = evaluate(world, ledger, *entry.enqueued, world.class_of(of));
-    if (auto* reason = std::get_if<WaitReason>(&answer)) return std::move(*reason);
+    QuotaTree tree = world.tree;
+    const std::set<WorkloadId> nobody;
+    Try what{*entry.enqueued, world.class_of(of, *entry.enqueued), of};
+    what.preempting = Try::Preempting::left_out;
+    Attempt attempt = evaluate({world, tree, nobody}, ledger, what);
+    if (attempt.mode != Attempt::Mode::fit) return std::move(attempt.reason);
     return *last;  // It fits since, and starts with the next decision.
 }
 
@@ -205,6 +224,7 @@ Verdict Explaining::verdict(const WaitReason& reason) const {
         case Rule::quota:
         case Rule::nodes:
         case Rule::preempting:
+        case Rule::overtaken:
         case Rule::deferred:
         case Rule::behind_preemptor:
             return Verdict::starts_by_itself;

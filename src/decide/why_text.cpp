@@ -47,13 +47,22 @@ std::string obstacle_text(const Obstacle& o) {
 }
 
 std::string obstacles_text(const WaitReason& reason) {
-    std::vector<std::string> texts;
-    for (const Obstacle& obstacle : reason.obstacles)
-        texts.push_back(obstacle_text(obstacle));
-    std::sort(texts.begin(), texts.end());
-    const std::string pod_set =
-        reason.obstacles.empty() ? "main" : reason.obstacles.front().pod_set;
-    return "couldn't assign flavors to pod set " + pod_set + ": " + join(texts, ", ");
+    std::vector<std::string> pod_sets;
+    for (const Obstacle& obstacle : reason.obstacles) {
+        if (pod_sets.empty() || pod_sets.back() != obstacle.pod_set)
+            pod_sets.push_back(obstacle.pod_set);
+    }
+    if (pod_sets.empty()) pod_sets.emplace_back("main");
+    std::vector<std::string> parts;
+    for (const std::string& pod_set : pod_sets) {
+        std::vector<std::string> texts;
+        for (const Obstacle& obstacle : reason.obstacles) {
+            if (obstacle.pod_set == pod_set) texts.push_back(obstacle_text(obstacle));
+        }
+        std::sort(texts.begin(), texts.end());
+        parts.push_back("couldn't assign flavors to pod set " + pod_set + ": " + join(texts, ", "));
+    }
+    return join(parts, "; ");
 }
 
 // "3 cpu, of which 1950m is free"
@@ -159,6 +168,8 @@ std::string matter(const WaitReason& reason) {
             return reason.head +
                    " of the same queue starts first, when those that it preempted "
                    "have ended";
+        case Rule::overtaken:
+            return "what it needs is kept for others that go first";
         case Rule::preempting:
             return "it waits until those that it preempted have ended: " +
                    join(reason.victims, ", ");
@@ -235,6 +246,7 @@ std::string condition_reason(const WaitReason& reason) {
             return "WaitingForPreemptedWorkloads";
         case Rule::preemption_gated:
             return "AdmissionGated";
+        case Rule::overtaken:
         case Rule::preemption_circle:
             return "WaitingForQuota";
     }
@@ -273,8 +285,10 @@ std::string condition_message(const WaitReason& reason) {
             return "Waits behind " + reason.head + " in StrictFIFO ClusterQueue " +
                    reason.cluster_queue;
         case Rule::behind_preemptor:
-            return "Waits behind " + reason.head + ", which preempts, in ClusterQueue " +
+            return "Waits behind " + reason.head + ", which is to start first in ClusterQueue " +
                    reason.cluster_queue;
+        case Rule::overtaken:
+            return "Workload no longer fits after processing another workload";
         case Rule::preempting:
             return obstacles_text(reason) + ". Pending the preemption of " +
                    std::to_string(reason.victims.size()) + " workload(s)";

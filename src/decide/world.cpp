@@ -21,6 +21,7 @@ WorkloadEntry::WorkloadEntry(const WorkloadEntry& other)
       seen(other.seen),
       object(other.object),
       activity(other.activity),
+      gate(other.gate),
       local_queue(other.local_queue),
       shape(other.shape),
       priority(other.priority),
@@ -42,6 +43,7 @@ QueueId World::queue_id(std::string_view name) {
     if (queues.size() < queue_names.limit()) {
         queues.emplace_back();
         queues.back().plan.node = tree.add();
+        queue_of_node[queues.back().plan.node] = id;
         structure_changed = true;
     }
     return id;
@@ -52,6 +54,7 @@ CohortId World::cohort_id(std::string_view name) {
     if (cohorts.size() < cohort_names.limit()) {
         cohorts.emplace_back();
         cohorts.back().node = tree.add();
+        cohort_of_node[cohorts.back().node] = id;
         structure_changed = true;
     }
     return id;
@@ -73,26 +76,47 @@ WorkloadId World::workload_id(std::string_view name) {
     return id;
 }
 
+std::optional<QueueId> World::queue_at(QuotaNode node) const {
+    const auto found = queue_of_node.find(node);
+    if (found == queue_of_node.end()) return std::nullopt;
+    return found->second;
+}
+
+const std::string& World::name_at(QuotaNode node) const {
+    const auto queue = queue_at(node);
+    return queue ? queue_names.name_of(*queue) : cohort_names.name_of(cohort_of_node.at(node));
+}
+
+std::string World::path_of(QueueId id) const {
+    std::string path;
+    for (std::optional<QuotaNode> at = queue(id).plan.node; at; at = tree.parent_of(*at))
+        path = "/" + name_at(*at) + path;
+    return path;
+}
+
 Turn World::turn_of(WorkloadId id) const {
     const WorkloadEntry& entry = workload(id);
     const bool fifo = !entry.local_queue && options.order == Options::Order::fifo;
-    const ClassKey key = class_of(id);
-    return {.rank = fifo ? Rank{} : rank_of(entry.priority, key.slope_millionths, entry.created),
+    const bool ages = !entry.local_queue;
+    return {.rank = fifo
+                        ? Rank{}
+                        : rank_of(entry.priority, ages ? entry.slope_millionths : 0, entry.created),
             .queued = entry.queued == Time{} ? entry.created : entry.queued,
             .name = workload_names.shared_name_of(id),
             .workload = id};
 }
 
-ClassKey World::class_of(WorkloadId id) const {
+ClassKey World::class_of(WorkloadId id, QueueId where) const {
     const WorkloadEntry& entry = workload(id);
     const bool ages = !entry.local_queue && options.order == Options::Order::priority;
-    return {shapes.of(entry.shape).binds, ages ? entry.slope_millionths : 0, entry.shape};
+    return {shapes.of(entry.shape).binds, ages ? entry.slope_millionths : 0,
+            queue(where).plan.preempts() ? entry.priority : 0, entry.shape};
 }
 
 void World::enqueue(WorkloadId id, QueueId where) {
     WorkloadEntry& entry = workload(id);
     VERIFY(!entry.enqueued);
-    const ClassKey key = class_of(id);
+    const ClassKey key = class_of(id, where);
     queue(where).pending.insert(key, turn_of(id));
     if (key.binds == Workload::Binds::quota_and_nodes) node_bound.insert(where);
     entry.enqueued = where;
@@ -103,7 +127,7 @@ void World::enqueue(WorkloadId id, QueueId where) {
 void World::dequeue(WorkloadId id) {
     WorkloadEntry& entry = workload(id);
     if (!entry.enqueued) return;
-    queue(*entry.enqueued).pending.erase(class_of(id), turn_of(id));
+    queue(*entry.enqueued).pending.erase(class_of(id, *entry.enqueued), turn_of(id));
     to_try.insert(*entry.enqueued);  // Who stood behind it may be next.
     entry.enqueued.reset();
 }
@@ -159,29 +183,39 @@ void World::reclaim(WorkloadId id) {
     if (!changed) return;
     give_back(id);
     hold(id, std::move(held));
-    if (entry.phase == WorkloadEntry::Phase::holding) ledger.promise(name_of(id), shape);
+    forget_preemptions(id);
+    if (entry.phase == WorkloadEntry::Phase::holding) ledger.promise(name_of(id), held_shape(id));
 }
 
-void World::wake_tree(QueueId which) {
-    const auto tree_of = queues_by_root.find(tree.root_of(queue(which).plan.node));
-    if (tree_of == queues_by_root.end()) return;  // New since: settling wakes everyone.
-    for (const QueueId id : tree_of->second) {
-        queue(id).pending.wake();
-        to_try.insert(id);
+Shape World::held_shape(WorkloadId id) const {
+    const WorkloadEntry& entry = workload(id);
+    const Shape& shape = shapes.of(entry.shape);
+    std::vector<std::int64_t> counts = counts_of(shape);
+    if (entry.held == nullptr) return shape;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        for (std::size_t k = 0; k < entry.held->names.size(); ++k) {
+            if (entry.held->names[k] == shape.pod_sets[i].name) counts[i] = entry.held->live[k];
+        }
     }
+    return with_counts(shape, counts);
+}
+
+void World::forget_preemptions(WorkloadId id) {
+    const WorkloadEntry& entry = workload(id);
+    if (entry.held == nullptr) return;
+    preemptions.erase(tree.root_of(queue(entry.held->queue).plan.node));
 }
 
 void World::find_roots() {
     queues_by_root.clear();
+    preemptions.clear();
     for (std::size_t i = 0; i < queues.size(); ++i)
         queues_by_root[tree.root_of(queues[i].plan.node)].push_back(static_cast<QueueId>(i));
 }
 
 void World::wake_all() {
-    for (std::size_t i = 0; i < queues.size(); ++i) {
-        queues[i].pending.wake();
-        to_try.insert(static_cast<QueueId>(i));
-    }
+    for (std::size_t i = 0; i < queues.size(); ++i)
+        to_wake.insert(static_cast<QueueId>(i));
 }
 
 void World::wake_bound_to_nodes() {
@@ -250,16 +284,21 @@ std::shared_ptr<const WaitReason> World::reason_now(WorkloadId id, Time now) con
         return std::make_shared<const WaitReason>(std::move(*reason));
     }
     const Pending& pending = queue(*entry.enqueued).pending;
-    const auto head = pending.head(now);
-    if (pending.is_strict() && head && head->turn.workload != id) {
-        WaitReason behind;
-        behind.rule = WaitReason::Rule::behind_head;
-        behind.local_queue = local_queue(*entry.local_queue).name;
-        behind.cluster_queue = queue_names.name_of(*entry.enqueued);
-        behind.head = name_of(head->turn.workload);
-        return std::make_shared<const WaitReason>(std::move(behind));
+    const ClassKey key = class_of(id, *entry.enqueued);
+    if (pending.leads(id)) return pending.leaders_reason();
+    if (!pending.is_strict()) {
+        const auto reason = pending.reason_of(key);
+        if (pending.is_blocked(key) || (reason != nullptr && !pending.leader())) return reason;
     }
-    return pending.reason_of(class_of(id));
+    const auto head = pending.is_strict() ? pending.head(now) : pending.next(now);
+    if (!head || head->turn.workload == id) return pending.reason_of(key);
+    WaitReason behind;
+    behind.rule =
+        pending.is_strict() ? WaitReason::Rule::behind_head : WaitReason::Rule::behind_preemptor;
+    if (entry.local_queue) behind.local_queue = local_queue(*entry.local_queue).name;
+    behind.cluster_queue = queue_names.name_of(*entry.enqueued);
+    behind.head = name_of(head->turn.workload);
+    return std::make_shared<const WaitReason>(std::move(behind));
 }
 
 Assignment World::assignment(const Held& held) const {
@@ -277,6 +316,13 @@ Assignment World::assignment(const Held& held) const {
         result.pod_sets.push_back(std::move(set));
     }
     return result;
+}
+
+Shape with_counts(const Shape& shape, const std::vector<std::int64_t>& counts) {
+    Shape other = shape;
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        other.pod_sets[i].count = counts[i];
+    return other;
 }
 
 std::string join(std::string_view ns, std::string_view name) {

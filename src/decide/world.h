@@ -55,6 +55,7 @@ struct Held {
     std::vector<std::string> names;   // Of the pod sets.
     std::vector<PodSetFit> pod_sets;  // As admitted.
     std::vector<std::int64_t> live;   // Of each pod set's count, those not reclaimable since.
+    Time reserved;                    // Since when.
 };
 
 struct WorkloadEntry {
@@ -67,6 +68,7 @@ struct WorkloadEntry {
     Seen seen = Seen::observed;
     Object object = Object::exists;
     Workload::Activity activity = Workload::Activity::active;
+    Workload::PreemptionGate gate = Workload::PreemptionGate::open;
     std::optional<LocalQueueId> local_queue;
     ShapeId shape{};
     std::int64_t priority = 0;
@@ -86,6 +88,9 @@ struct WorkloadEntry {
     ~WorkloadEntry() = default;
 };
 
+/// How often whom has preempted whom, by name.
+using Preemptions = std::map<std::pair<std::string, std::string>, std::int64_t>;
+
 struct World {
     Options options;
     FlavorBook book;
@@ -97,6 +102,8 @@ struct World {
     Names<QueueId> queue_names;
     std::vector<QueueEntry> queues;  // By QueueId.
     std::map<QuotaNode, std::vector<QueueId>> queues_by_root;
+    std::map<QuotaNode, QueueId> queue_of_node;
+    std::map<QuotaNode, CohortId> cohort_of_node;
     Names<CohortId> cohort_names;
     std::vector<CohortEntry> cohorts;       // By CohortId.
     Names<LocalQueueId> local_queue_names;  // "ns/name"
@@ -108,6 +115,7 @@ struct World {
     bool structure_changed = false;    // Quotas, flavors, cohorts: see settle in cycle.cpp.
     std::set<QueueId> queues_changed;  // Their activity must be found again.
     std::set<QueueId> to_try;          // Queues that may have someone to admit.
+    std::set<QueueId> to_wake;         // Queues in whose trees something was given back.
     std::uint64_t gangs_tried = 0;     // The ledger's version when gangs were last tried.
     std::set<QueueId> node_bound;      // At least all queues where someone waits for nodes.
     std::set<WorkloadId> to_place;     // Waiting ones whose place in a queue may have changed.
@@ -115,6 +123,12 @@ struct World {
     std::set<WorkloadId> to_tell;      // Waiting ones whose reason may have changed.
     std::map<std::pair<QueueId, ClassKey>, Pending::News> classes_to_tell;
     std::set<std::pair<Time, WorkloadId>> backoffs;
+
+    /// Queues whose first has been tried in vain and is to be tried again with every change in
+    /// their tree: heads of StrictFIFO, and those that wait for their victims or others' to end.
+    std::set<QueueId> standing;
+    /// By root, since anything but preemption last gave quota back there.
+    std::map<QuotaNode, Preemptions> preemptions;
 
     World();
 
@@ -131,9 +145,15 @@ struct World {
     LocalQueueId local_queue_id(std::string_view ns, std::string_view name);
     WorkloadId workload_id(std::string_view name);
 
+    std::optional<QueueId> queue_at(QuotaNode node) const;
+    /// Of a queue or a cohort.
+    const std::string& name_at(QuotaNode node) const;
+    /// "/root/cohort/queue"
+    std::string path_of(QueueId queue) const;
+
     /// Its place in the order of its class.
     Turn turn_of(WorkloadId id) const;
-    ClassKey class_of(WorkloadId id) const;
+    ClassKey class_of(WorkloadId id, QueueId queue) const;
     void enqueue(WorkloadId id, QueueId queue);
     void dequeue(WorkloadId id);
 
@@ -144,11 +164,15 @@ struct World {
     std::vector<Share> live_shares(const Held& held, std::size_t pod_set) const;
     /// Pods of a holder that are done give back what they had.
     void reclaim(WorkloadId id);
+    /// The pods that a holder has or is still to get.
+    Shape held_shape(WorkloadId id) const;
+    /// Its tree has room that preemption did not make: who preempted whom may be forgotten.
+    void forget_preemptions(WorkloadId id);
 
     /// Finds again which queues share a tree. Requires: the tree is settled.
     void find_roots();
-    /// Everything in the queue's tree may be tried again.
-    void wake_tree(QueueId queue);
+    /// Everything in the queue's tree is to be tried again.
+    void wake_tree(QueueId queue) { to_wake.insert(queue); }
     void wake_all();
     void wake_bound_to_nodes();
 
@@ -158,6 +182,9 @@ struct World {
     std::shared_ptr<const WaitReason> reason_now(WorkloadId id, Time now) const;
     Assignment assignment(const Held& held) const;
 };
+
+/// The same shape with other numbers of pods.
+Shape with_counts(const Shape& shape, const std::vector<std::int64_t>& counts);
 
 /// "ns/name"
 std::string join(std::string_view ns, std::string_view name);

@@ -1,30 +1,82 @@
-// decide/fit/flavors.cpp - Kueue's flavor assignment, without preemption.
+// decide/fit/flavors.cpp - Kueue's flavor assignment.
 #include "decide/fit/flavors.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 
 namespace muster::decide {
 
 namespace {
 
 using Requests = std::vector<std::pair<ResourceId, Amount>>;
+using Mode = FlavorAnswer::Mode;
+
+/// How well one flavor serves: better kinds are larger, lower levels are better.
+struct Grade {
+    enum class Kind { no_fit, no_candidates, preempt, reclaim, fit };
+    Kind kind = Kind::no_fit;
+    std::int64_t level = 0;
+};
+
+constexpr Grade worst{Grade::Kind::no_fit, std::numeric_limits<std::int64_t>::max()};
+constexpr Grade best{Grade::Kind::fit, 0};
+
+bool preferred(Grade a, Grade b, FlavorFungibility::Preference preference) {
+    if (a.kind == Grade::Kind::no_fit) return false;
+    if (b.kind == Grade::Kind::no_fit) return true;
+    const bool a_hopeless = a.kind == Grade::Kind::no_candidates;
+    const bool b_hopeless = b.kind == Grade::Kind::no_candidates;
+    if (a_hopeless != b_hopeless) return b_hopeless;
+    if (preference == FlavorFungibility::Preference::preemption_over_borrowing) {
+        return a.level != b.level ? a.level < b.level : a.kind > b.kind;
+    }
+    return a.kind != b.kind ? a.kind > b.kind : a.level < b.level;
+}
+
+bool search_goes_on(Grade grade, const FlavorFungibility& fungibility) {
+    using Search = FlavorFungibility::Search;
+    if (grade.kind <= Grade::Kind::no_candidates) return true;
+    if (grade.kind != Grade::Kind::fit && fungibility.when_can_preempt == Search::try_next_flavor) {
+        return true;
+    }
+    return grade.level > 0 && fungibility.when_can_borrow == Search::try_next_flavor;
+}
+
+/// One flavor as it serves the resources of a group.
+struct Offer {
+    FlavorId flavor{};
+    Grade grade = worst;
+    std::vector<std::pair<ResourceId, Grade>> resources;
+};
+
+/// Pod sets that get the same flavors, and what they need together.
+struct Joint {
+    std::vector<std::size_t> members;
+    Requests requests;  // By resource.
+};
 
 /// The work on one workload: what its pod sets have been given so far.
 struct Chooser {
-    const QuotaTree& tree;
-    const FlavorBook& book;
-    const QueuePlan& plan;
+    const FlavorSearch& search;
+    const Shape& shape;
+    const std::vector<std::int64_t>& counts;
     std::vector<Share> given;
-    NoFit no_fit;
-    Fit fit;
+    std::vector<Obstacle> obstacles;  // Of the pod sets at work.
+    FlavorAnswer answer;
 
-    bool choose(const PodSetNeed& need);
-    bool choose_in_group(const PodSetNeed& need, const GroupPlan& group, const Requests& wanted,
-                         PodSetFit& result);
-    bool flavor_allows(const PodSetNeed& need, const GroupPlan& group, FlavorId flavor);
-    bool flavor_has(const PodSetNeed& need, FlavorId flavor, const Requests& wanted);
+    std::vector<Joint> joints() const;
+    Requests requests_of(std::size_t pod_set) const;
+    bool choose(const Joint& joint);
+    bool is_covered(const Joint& joint);
+    bool choose_in_group(const Joint& joint, std::size_t group, const Requests& wanted);
+    bool flavor_allows(const Joint& joint, const GroupPlan& group, FlavorId flavor);
+    bool is_pinned(const Joint& joint, FlavorId flavor, const Requests& wanted) const;
+    Offer offer_of(const Joint& joint, FlavorId flavor, const Requests& wanted);
+    Grade grade_of(const Joint& joint, FlavorResource what, Amount amount);
+    void take(const Joint& joint, const Offer& offer);
     Amount given_of(FlavorResource what) const;
-    Obstacle obstacle(Obstacle::Rule rule, const PodSetNeed& need, FlavorId flavor) const;
+    Obstacle obstacle(Obstacle::Rule rule, const Joint& joint, FlavorId flavor) const;
 };
 
 bool covers(const GroupPlan& group, ResourceId resource) {
@@ -50,24 +102,37 @@ bool selects_flavor(const PodShape& pod, const GroupPlan& group, const Labels& l
     return std::any_of(pod.node_affinity.begin(), pod.node_affinity.end(), term_allows);
 }
 
-WaitReason::Rule overall(const std::vector<Obstacle>& obstacles) {
-    const auto any = [&](Obstacle::Rule rule) {
-        return std::any_of(obstacles.begin(), obstacles.end(),
-                           [&](const Obstacle& o) { return o.rule == rule; });
-    };
-    if (any(Obstacle::Rule::not_covered)) return WaitReason::Rule::not_covered;
-    // A flavor that exceeds the maximum in one resource may be short in another as well; it is
-    // hopeless all the same.
-    for (const Obstacle& o : obstacles) {
-        if (o.rule != Obstacle::Rule::insufficient) continue;
-        const bool hopeless =
-            std::any_of(obstacles.begin(), obstacles.end(), [&](const Obstacle& other) {
-                return other.flavor == o.flavor && other.rule == Obstacle::Rule::exceeds_maximum;
-            });
-        if (!hopeless) return WaitReason::Rule::quota;
+WaitReason::Rule severity(const Obstacle& obstacle) {
+    switch (obstacle.rule) {
+        case Obstacle::Rule::insufficient:
+            return WaitReason::Rule::quota;
+        case Obstacle::Rule::exceeds_maximum:
+            return WaitReason::Rule::exceeds_maximum;
+        case Obstacle::Rule::not_covered:
+            return WaitReason::Rule::not_covered;
+        default:
+            return WaitReason::Rule::no_matching_flavor;
     }
-    if (any(Obstacle::Rule::exceeds_maximum)) return WaitReason::Rule::exceeds_maximum;
-    return WaitReason::Rule::no_matching_flavor;
+}
+
+// A flavor is as hopeless as its worst obstacle, the workload as its best flavor.
+WaitReason::Rule overall(const std::vector<Obstacle>& obstacles) {
+    static constexpr std::array by_hope = {
+        WaitReason::Rule::quota, WaitReason::Rule::exceeds_maximum,
+        WaitReason::Rule::no_matching_flavor, WaitReason::Rule::not_covered};
+    const auto hope = [&](const Obstacle& o) {
+        return std::find(by_hope.begin(), by_hope.end(), severity(o)) - by_hope.begin();
+    };
+    std::map<std::string_view, std::ptrdiff_t> worst_of;
+    for (const Obstacle& o : obstacles) {
+        std::ptrdiff_t& known = worst_of[o.flavor];
+        known = std::max(known, hope(o));
+    }
+    if (worst_of.empty()) return WaitReason::Rule::no_matching_flavor;
+    const auto least =
+        std::min_element(worst_of.begin(), worst_of.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    return by_hope[static_cast<std::size_t>(least->second)];
 }
 
 }  // namespace
@@ -78,128 +143,258 @@ FlavorId FlavorBook::id_of(std::string_view flavor) {
     return id;
 }
 
-FitAnswer choose_flavors(const QuotaTree& tree, const FlavorBook& book, const QueuePlan& plan,
-                         const Shape& shape) {
-    Chooser chooser{tree, book, plan, {}, {}, {}};
-    for (const PodSetNeed& need : shape.pod_sets) {
-        if (chooser.choose(need)) continue;
-        chooser.no_fit.rule = overall(chooser.no_fit.obstacles);
-        return {std::nullopt, std::move(chooser.no_fit)};
+std::vector<Share> Fit::total() const {
+    std::map<FlavorResource, Amount> sums;
+    for (const PodSetFit& pod_set : pod_sets) {
+        for (const Share& share : pod_set.shares)
+            sums[share.what] += share.amount;
     }
-    return {std::move(chooser.fit), {}};
+    std::vector<Share> all;
+    for (const auto& [what, amount] : sums) {
+        if (amount.value != 0) all.push_back({what, amount});
+    }
+    return all;
+}
+
+FlavorAnswer choose_flavors(const FlavorSearch& search, const Shape& shape,
+                            const std::vector<std::int64_t>& counts) {
+    Chooser chooser{search, shape, counts, {}, {}, {}};
+    FlavorAnswer& answer = chooser.answer;
+    answer.fit.pod_sets.resize(shape.pod_sets.size());
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        answer.fit.pod_sets[i].count = counts[i];
+    for (const Joint& joint : chooser.joints()) {
+        chooser.obstacles.clear();
+        if (chooser.choose(joint)) continue;
+        answer.no_fit = {overall(chooser.obstacles), std::move(chooser.obstacles)};
+        answer.contested.clear();
+        return std::move(answer);
+    }
+    answer.mode = answer.contested.empty() ? Mode::fit : Mode::preempt;
+    auto& contested = answer.contested;
+    std::sort(contested.begin(), contested.end());
+    contested.erase(std::unique(contested.begin(), contested.end()), contested.end());
+    return std::move(answer);
+}
+
+std::vector<std::int64_t> counts_of(const Shape& shape) {
+    std::vector<std::int64_t> counts;
+    for (const PodSetNeed& need : shape.pod_sets)
+        counts.push_back(need.count);
+    return counts;
 }
 
 bool still_fits(const QuotaTree& tree, QuotaNode node, const Fit& fit) {
-    std::vector<Share> sums;
-    for (const PodSetFit& pod_set : fit.pod_sets) {
-        for (const Share& share : pod_set.shares) {
-            const auto sum = std::find_if(sums.begin(), sums.end(),
-                                          [&](const Share& s) { return s.what == share.what; });
-            if (sum == sums.end()) {
-                sums.push_back(share);
-            } else {
-                sum->amount += share.amount;
-            }
-        }
-    }
-    return std::all_of(sums.begin(), sums.end(), [&](const Share& sum) {
+    const std::vector<Share> total = fit.total();
+    return std::all_of(total.begin(), total.end(), [&](const Share& sum) {
         return sum.amount <= std::max(Amount{}, tree.available(node, sum.what));
     });
 }
 
-bool Chooser::choose(const PodSetNeed& need) {
-    PodSetFit result;
-    result.count = need.count;
-    Requests all;
-    for (const auto& [resource, amount] : need.requests) {
-        all.emplace_back(resource, amount * need.count);
+namespace {
+
+std::vector<Joint> Chooser::joints() const {
+    std::vector<Joint> all;
+    std::map<std::string_view, std::size_t> by_group;
+    for (std::size_t i = 0; i < shape.pod_sets.size(); ++i) {
+        const std::string_view group = shape.pod_sets[i].group;
+        const auto known = by_group.find(group);
+        const bool joins = !group.empty() && known != by_group.end();
+        if (!joins) {
+            if (!group.empty()) by_group[group] = all.size();
+            all.emplace_back();
+        }
+        Joint& joint = joins ? all[known->second] : all.back();
+        joint.members.push_back(i);
+        for (const auto& [resource, amount] : requests_of(i)) {
+            const auto sum =
+                std::find_if(joint.requests.begin(), joint.requests.end(),
+                             [&, wanted = resource](const auto& r) { return r.first == wanted; });
+            if (sum == joint.requests.end()) {
+                joint.requests.emplace_back(resource, amount);
+            } else {
+                sum->second += amount;
+            }
+        }
     }
-    if (plan.pods) all.emplace_back(*plan.pods, Amount{need.count});
-    for (const auto& [resource, amount] : all) {
+    return all;
+}
+
+Requests Chooser::requests_of(std::size_t pod_set) const {
+    Requests all;
+    for (const auto& [resource, amount] : shape.pod_sets[pod_set].requests)
+        all.emplace_back(resource, amount * counts[pod_set]);
+    if (search.plan.pods) all.emplace_back(*search.plan.pods, Amount{counts[pod_set]});
+    return all;
+}
+
+bool Chooser::choose(const Joint& joint) {
+    if (!is_covered(joint)) return false;
+    std::vector<Obstacle> kept;
+    for (std::size_t i = 0; i < search.plan.groups.size(); ++i) {
+        Requests wanted;
+        for (const auto& [resource, amount] : joint.requests) {
+            if (covers(search.plan.groups[i], resource)) wanted.emplace_back(resource, amount);
+        }
+        obstacles.clear();
+        if (!wanted.empty() && !choose_in_group(joint, i, wanted)) return false;
+        kept.insert(kept.end(), obstacles.begin(), obstacles.end());
+    }
+    auto& all = answer.no_fit.obstacles;
+    all.insert(all.end(), kept.begin(), kept.end());
+    return true;
+}
+
+// What no group covers and is not zero is an obstacle, unless it is to be ignored.
+bool Chooser::is_covered(const Joint& joint) {
+    if (search.options.undeclared == Options::Undeclared::ignore) return true;
+    for (const auto& [resource, amount] : joint.requests) {
         if (amount.value == 0) continue;
-        if (std::any_of(plan.groups.begin(), plan.groups.end(),
+        if (std::any_of(search.plan.groups.begin(), search.plan.groups.end(),
                         [&, wanted = resource](const GroupPlan& g) { return covers(g, wanted); })) {
             continue;
         }
         Obstacle missing;
         missing.rule = Obstacle::Rule::not_covered;
-        missing.pod_set = need.name;
-        missing.resource = book.resources.name_of(resource);
+        missing.pod_set = shape.pod_sets[joint.members.front()].name;
+        missing.resource = search.book.resources.name_of(resource);
         missing.needed = amount;
-        no_fit.obstacles = {std::move(missing)};
+        obstacles = {std::move(missing)};
         return false;
     }
-    for (const GroupPlan& group : plan.groups) {
-        Requests wanted;
-        for (const auto& [resource, amount] : all) {
-            if (covers(group, resource)) wanted.emplace_back(resource, amount);
-        }
-        if (!wanted.empty() && !choose_in_group(need, group, wanted, result)) return false;
-    }
-    fit.pod_sets.push_back(std::move(result));
     return true;
 }
 
-bool Chooser::choose_in_group(const PodSetNeed& need, const GroupPlan& group,
-                              const Requests& wanted, PodSetFit& result) {
-    no_fit.obstacles.clear();
-    for (const FlavorId flavor : group.flavors) {
-        if (!flavor_allows(need, group, flavor) || !flavor_has(need, flavor, wanted)) continue;
-        for (const auto& [resource, amount] : wanted) {
-            const FlavorResource what{flavor, resource};
-            const Amount total = given_of(what) + amount;
-            fit.borrowing_level =
-                std::max(fit.borrowing_level, tree.borrowing_level(plan.node, what, total));
-            given.push_back({what, amount});
-            result.shares.push_back({what, amount});
-        }
-        return true;
+bool Chooser::choose_in_group(const Joint& joint, std::size_t group, const Requests& wanted) {
+    const GroupPlan& plan = search.plan.groups[group];
+    const std::pair key{joint.members.front(), group};
+    std::size_t at = 0;
+    if (search.memory != nullptr) {
+        const auto known = search.memory->find(key);
+        if (known != search.memory->end()) at = known->second;
     }
-    return false;
+    std::optional<Offer> chosen;
+    const auto better = [&](Grade a, Grade b) {
+        return preferred(a, b, search.plan.fungibility.preference);
+    };
+    std::size_t tried = at;
+    for (; at < plan.flavors.size(); ++at) {
+        tried = at;
+        const FlavorId flavor = plan.flavors[at];
+        if (search.pinned != nullptr && !is_pinned(joint, flavor, wanted)) continue;
+        if (!flavor_allows(joint, plan, flavor)) continue;
+        Offer offer = offer_of(joint, flavor, wanted);
+        const bool goes_on = search_goes_on(offer.grade, search.plan.fungibility);
+        if (!goes_on || better(offer.grade, chosen ? chosen->grade : worst)) {
+            chosen = std::move(offer);
+        }
+        if (!goes_on) break;
+    }
+    if (!chosen) return false;
+    if (chosen->grade.kind == Grade::Kind::fit) obstacles.clear();
+    if (tried + 1 < plan.flavors.size()) answer.memory[key] = tried + 1;
+    take(joint, *chosen);
+    return true;
 }
 
-bool Chooser::flavor_allows(const PodSetNeed& need, const GroupPlan& group, FlavorId flavor) {
-    const auto& spec = book.spec(flavor);
+bool Chooser::flavor_allows(const Joint& joint, const GroupPlan& group, FlavorId flavor) {
+    const auto& spec = search.book.spec(flavor);
     if (!spec) {
-        no_fit.obstacles.push_back(obstacle(Obstacle::Rule::flavor_missing, need, flavor));
+        obstacles.push_back(obstacle(Obstacle::Rule::flavor_missing, joint, flavor));
         return false;
     }
-    for (const Taint& taint : spec->taints) {
-        if (taint.effect == Taint::Effect::prefer_no_schedule) continue;
-        if (tolerates(need.pod->tolerations, taint) || tolerates(spec->tolerations, taint))
-            continue;
-        no_fit.obstacles.push_back(obstacle(Obstacle::Rule::untolerated_taint, need, flavor));
-        no_fit.obstacles.back().taint = taint;
-        return false;
-    }
-    if (!selects_flavor(*need.pod, group, spec->node_labels)) {
-        no_fit.obstacles.push_back(obstacle(Obstacle::Rule::node_affinity, need, flavor));
-        return false;
+    for (const std::size_t member : joint.members) {
+        const PodShape& pod = *shape.pod_sets[member].pod;
+        for (const Taint& taint : spec->taints) {
+            if (taint.effect == Taint::Effect::prefer_no_schedule) continue;
+            if (tolerates(pod.tolerations, taint) || tolerates(spec->tolerations, taint)) continue;
+            obstacles.push_back(obstacle(Obstacle::Rule::untolerated_taint, joint, flavor));
+            obstacles.back().taint = taint;
+            return false;
+        }
+        if (!selects_flavor(pod, group, spec->node_labels)) {
+            obstacles.push_back(obstacle(Obstacle::Rule::node_affinity, joint, flavor));
+            return false;
+        }
     }
     return true;
 }
 
-bool Chooser::flavor_has(const PodSetNeed& need, FlavorId flavor, const Requests& wanted) {
-    bool has_all = true;
+bool Chooser::is_pinned(const Joint& joint, FlavorId flavor, const Requests& wanted) const {
+    return std::any_of(joint.members.begin(), joint.members.end(), [&](std::size_t member) {
+        const auto& shares = search.pinned->pod_sets[member].shares;
+        return std::any_of(shares.begin(), shares.end(), [&](const Share& share) {
+            return share.what.flavor == flavor && share.what.resource == wanted.front().first;
+        });
+    });
+}
+
+// As good as it is for the resource that it serves worst.
+Offer Chooser::offer_of(const Joint& joint, FlavorId flavor, const Requests& wanted) {
+    Offer offer{flavor, best, {}};
     for (const auto& [resource, amount] : wanted) {
-        const FlavorResource what{flavor, resource};
-        const Amount earlier = given_of(what);
-        const Amount free = std::max(Amount{}, tree.available(plan.node, what));
-        if (earlier + amount <= free) continue;
-        has_all = false;
-        const Amount maximum = tree.potential(plan.node, what);
-        const bool never = earlier + amount > maximum;
-        Obstacle lack = obstacle(
-            never ? Obstacle::Rule::exceeds_maximum : Obstacle::Rule::insufficient, need, flavor);
-        lack.resource = book.resources.name_of(resource);
-        lack.needed = amount;
-        lack.earlier = earlier;
-        lack.maximum = maximum;
-        lack.free = free;
-        lack.short_by = earlier + amount - free;
-        no_fit.obstacles.push_back(std::move(lack));
+        const Grade grade = grade_of(joint, {flavor, resource}, amount);
+        if (preferred(offer.grade, grade, search.plan.fungibility.preference)) offer.grade = grade;
+        offer.resources.emplace_back(resource, grade);
     }
-    return has_all;
+    return offer;
+}
+
+Grade Chooser::grade_of(const Joint& joint, FlavorResource what, Amount amount) {
+    const QuotaTree& tree = search.tree;
+    const QuotaNode node = search.plan.node;
+    const Amount earlier = given_of(what);
+    const Amount total = earlier + amount;
+    const Amount free = std::max(Amount{}, tree.available(node, what));
+    const Amount maximum = tree.potential(node, what);
+    const bool never = total > maximum;
+    const QuotaTree::Room room = tree.lowest_room(node, what, total);
+    if (!never && total <= free) return {Grade::Kind::fit, room.height};
+
+    Obstacle lack = obstacle(never ? Obstacle::Rule::exceeds_maximum : Obstacle::Rule::insufficient,
+                             joint, what.flavor);
+    lack.resource = search.book.resources.name_of(what.resource);
+    lack.needed = amount;
+    lack.earlier = earlier;
+    lack.maximum = maximum;
+    lack.free = free;
+    lack.short_by = total - free;
+    obstacles.push_back(std::move(lack));
+    if (never) return {Grade::Kind::no_fit, 0};
+
+    const Preemption& policy = search.plan.preemption;
+    const bool while_borrowing =
+        policy.borrow_within_cohort != Preemption::WhileBorrowing::never ||
+        (search.options.fair_sharing && policy.reclaim_within_cohort != Preemption::Reclaim::never);
+    if (tree.nominal(node, what) < total && !room.below_root && !while_borrowing) {
+        return {Grade::Kind::no_fit, room.height};
+    }
+    if (!search.plan.preempts()) return {Grade::Kind::no_candidates, room.height};
+    const PreemptionOutlook outlook = search.outlook(what, total);
+    switch (outlook.grade) {
+        case PreemptionOutlook::Grade::reclaim:
+            return {Grade::Kind::reclaim, outlook.borrowing_level};
+        case PreemptionOutlook::Grade::preempt:
+            return {Grade::Kind::preempt, outlook.borrowing_level};
+        case PreemptionOutlook::Grade::no_candidates:
+            break;
+    }
+    return {Grade::Kind::no_candidates, outlook.borrowing_level};
+}
+
+void Chooser::take(const Joint& joint, const Offer& offer) {
+    for (const auto& [resource, grade] : offer.resources) {
+        const FlavorResource what{offer.flavor, resource};
+        answer.fit.borrowing_level = std::max(answer.fit.borrowing_level, grade.level);
+        if (grade.kind != Grade::Kind::fit) answer.contested.push_back(what);
+        for (const std::size_t member : joint.members) {
+            for (const auto& [own, amount] : requests_of(member)) {
+                if (own != resource) continue;
+                given.push_back({what, amount});
+                answer.fit.pod_sets[member].shares.push_back({what, amount});
+            }
+        }
+    }
 }
 
 Amount Chooser::given_of(FlavorResource what) const {
@@ -210,12 +405,14 @@ Amount Chooser::given_of(FlavorResource what) const {
     return sum;
 }
 
-Obstacle Chooser::obstacle(Obstacle::Rule rule, const PodSetNeed& need, FlavorId flavor) const {
+Obstacle Chooser::obstacle(Obstacle::Rule rule, const Joint& joint, FlavorId flavor) const {
     Obstacle made;
     made.rule = rule;
-    made.pod_set = need.name;
-    made.flavor = book.flavors.name_of(flavor);
+    made.pod_set = shape.pod_sets[joint.members.front()].name;
+    made.flavor = search.book.flavors.name_of(flavor);
     return made;
 }
+
+}  // namespace
 
 }  // namespace muster::decide

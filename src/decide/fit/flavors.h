@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "base/amount.h"
+#include "decide/change.h"
 #include "decide/decision.h"
 #include "decide/fit/shape.h"
 #include "decide/ids.h"
@@ -37,6 +40,13 @@ struct QueuePlan {
     QuotaNode node{};
     std::vector<GroupPlan> groups;
     std::optional<ResourceId> pods;  // When a group covers the number of pods.
+    Preemption preemption;
+    FlavorFungibility fungibility;
+
+    bool preempts() const {
+        return preemption.within_queue != Preemption::WithinQueue::never ||
+               preemption.reclaim_within_cohort != Preemption::Reclaim::never;
+    }
 };
 
 /// An amount of one resource from one flavor, for all pods of a pod set.
@@ -50,10 +60,13 @@ struct PodSetFit {
     std::vector<Share> shares;
 };
 
-/// A fit for a whole workload: whole, and within what is available.
+/// Flavors for a whole workload.
 struct Fit {
     std::vector<PodSetFit> pod_sets;
     std::int64_t borrowing_level = 0;  // The highest of its shares.
+
+    /// Summed per flavor and resource, without zeros.
+    std::vector<Share> total() const;
 };
 
 /// Why there is none.
@@ -62,16 +75,46 @@ struct NoFit {
     std::vector<Obstacle> obstacles;
 };
 
-/// Exactly one of the two is set.
-struct FitAnswer {
-    std::optional<Fit> fit;
-    NoFit no_fit;
+/// The flavor with which the search begins next time, by pod set and resource group; those that
+/// begin at the first one are not in it.
+using FlavorMemory = std::map<std::pair<std::size_t, std::size_t>, std::size_t>;
+
+/// What preemption could do for one resource of one flavor alone.
+struct PreemptionOutlook {
+    enum class Grade { no_candidates, preempt, reclaim };
+    Grade grade = Grade::no_candidates;
+    std::int64_t borrowing_level = 0;  // When the victims have gone.
 };
 
-/// Assigns flavors pod set by pod set: of each resource group touched, the first flavor that pods
-/// tolerate and select and that has all resources. Stops at the first pod set that fits nowhere.
-FitAnswer choose_flavors(const QuotaTree& tree, const FlavorBook& book, const QueuePlan& plan,
-                         const Shape& shape);
+/// What flavors are searched with.
+struct FlavorSearch {
+    const QuotaTree& tree;
+    const FlavorBook& book;
+    const QueuePlan& plan;
+    const Options& options;
+    /// Asked only about what is not free now. It may change the tree while it runs.
+    std::function<PreemptionOutlook(FlavorResource, Amount)> outlook;
+    const FlavorMemory* memory = nullptr;  // Null: every search begins at the first flavor.
+    const Fit* pinned = nullptr;           // Not null: only the flavors of this fit count.
+};
+
+struct FlavorAnswer {
+    enum class Mode { no_fit, preempt, fit };
+    Mode mode = Mode::no_fit;
+    Fit fit;                                // With no_fit only the pod sets before the failing one.
+    std::vector<FlavorResource> contested;  // With preempt: what is not free now.
+    NoFit no_fit;                           // Unless it fits.
+    FlavorMemory memory;                    // Not empty: flavors are left to be tried.
+};
+
+/// Assigns flavors pod set by pod set, for `counts` pods of each: of each resource group touched
+/// the best flavor that pods tolerate and select, as far as the queue's fungibility lets the search
+/// go. Stops at the first pod set that fits nowhere.
+FlavorAnswer choose_flavors(const FlavorSearch& search, const Shape& shape,
+                            const std::vector<std::int64_t>& counts);
+
+/// The counts of the shape's pod sets.
+std::vector<std::int64_t> counts_of(const Shape& shape);
 
 /// True while every share, summed per flavor and resource, is available.
 bool still_fits(const QuotaTree& tree, QuotaNode node, const Fit& fit);

@@ -34,6 +34,11 @@ Rank rank_at(Rank rank, std::int64_t slope_millionths, Time now) {
     return rank + Rank{slope_millionths} * now.since_epoch;
 }
 
+void Pending::set_strategy(ClusterQueue::Strategy strategy) {
+    strategy_ = strategy;
+    if (is_strict()) stop_leading();
+}
+
 void Pending::insert(ClassKey key, const Turn& turn) {
     Class& which = classes_[key];
     if (!which.members.empty()) drop_head(key, which);
@@ -46,6 +51,7 @@ void Pending::insert(ClassKey key, const Turn& turn) {
 void Pending::erase(ClassKey key, const Turn& turn) {
     const auto found = classes_.find(key);
     VERIFY(found != classes_.end());
+    if (leads(turn.workload)) stop_leading();
     drop_head(key, found->second);
     const auto gone = found->second.members.erase(turn);
     VERIFY(gone == 1);
@@ -58,14 +64,12 @@ void Pending::erase(ClassKey key, const Turn& turn) {
 }
 
 std::optional<Pending::Candidate> Pending::next(Time now) const {
-    const auto open = first(open_, now);
-    if (!open || !is_strict()) return open;
-    const auto blocked = first(blocked_, now);
-    if (blocked && before(*blocked, *open, now)) return std::nullopt;
-    return open;
+    if (is_strict()) return head(now);
+    return leader_ ? leader_ : first(open_, now);
 }
 
 std::optional<Pending::Candidate> Pending::head(Time now) const {
+    if (leader_) return leader_;
     const auto open = first(open_, now);
     const auto blocked = first(blocked_, now);
     if (!open || !blocked) return open ? open : blocked;
@@ -73,12 +77,23 @@ std::optional<Pending::Candidate> Pending::head(Time now) const {
 }
 
 Pending::News Pending::block(ClassKey key, WaitReason reason) {
+    set_blocked(key, classes_.at(key), true);
+    return note(key, std::move(reason));
+}
+
+Pending::News Pending::note(ClassKey key, WaitReason reason) {
     Class& which = classes_.at(key);
-    set_blocked(key, which, true);
     if (which.reason != nullptr && *which.reason == reason) return News::none;
     const bool numbers = which.reason != nullptr && differ_in_numbers(*which.reason, reason);
     which.reason = std::make_shared<const WaitReason>(std::move(reason));
     return numbers ? News::numbers : News::all;
+}
+
+void Pending::lead(ClassKey key, const Turn& turn, WaitReason reason) {
+    leader_ = Candidate{key, turn};
+    if (leaders_reason_ == nullptr || *leaders_reason_ != reason) {
+        leaders_reason_ = std::make_shared<const WaitReason>(std::move(reason));
+    }
 }
 
 void Pending::wake() {
@@ -87,8 +102,8 @@ void Pending::wake() {
 }
 
 bool Pending::wake_bound_to_nodes() {
-    constexpr ClassKey first{Workload::Binds::quota_and_nodes,
-                             std::numeric_limits<std::int64_t>::min(), ShapeId{}};
+    constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+    constexpr ClassKey first{Workload::Binds::quota_and_nodes, least, least, ShapeId{}};
     const auto from = classes_.lower_bound(first);
     for (auto at = from; at != classes_.end(); ++at)
         set_blocked(at->first, at->second, false);
@@ -122,6 +137,8 @@ std::vector<Turn> Pending::in_order(Time now) const {
     }
     std::sort(all.begin(), all.end(),
               [&](const Candidate& a, const Candidate& b) { return before(a, b, now); });
+    std::stable_partition(all.begin(), all.end(),
+                          [&](const Candidate& c) { return leads(c.turn.workload); });
     std::vector<Turn> turns;
     for (const Candidate& candidate : all)
         turns.push_back(candidate.turn);

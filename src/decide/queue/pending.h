@@ -39,6 +39,7 @@ struct Turn {
 struct ClassKey {
     Workload::Binds binds = Workload::Binds::quota;  // First, so that those bound to nodes adjoin.
     std::int64_t slope_millionths = 0;
+    std::int64_t priority = 0;  // In queues whose workloads may preempt by it; else 0.
     ShapeId shape{};
     friend auto operator<=>(const ClassKey&, const ClassKey&) = default;
 };
@@ -58,20 +59,31 @@ public:
         Turn turn;
     };
 
-    void set_strategy(ClusterQueue::Strategy strategy) { strategy_ = strategy; }
+    void set_strategy(ClusterQueue::Strategy strategy);
     void insert(ClassKey key, const Turn& turn);
     void erase(ClassKey key, const Turn& turn);
 
-    /// Who is to be tried next: the first of all open classes; with StrictFIFO only when nobody
-    /// blocked stands before it.
+    /// Who is to be tried next: the leader, else the first of all open classes; with StrictFIFO
+    /// always the first of all, though it was found not to fit.
     std::optional<Candidate> next(Time now) const;
 
     /// The first of all.
     std::optional<Candidate> head(Time now) const;
 
-    /// The class does not fit. What is new about the reason: nothing, its numbers, or all of it.
+    /// What is new about a reason: nothing, its numbers, or all of it.
     enum class News { none, numbers, all };
+    /// The class does not fit.
     News block(ClassKey key, WaitReason reason);
+    /// The first of the class was tried in vain, but the class stays open.
+    News note(ClassKey key, WaitReason reason);
+
+    /// A workload that waits for its victims to end goes before all others until it is gone or
+    /// stops leading. Not with StrictFIFO.
+    void lead(ClassKey key, const Turn& turn, WaitReason reason);
+    void stop_leading() { leader_.reset(); }
+    bool leads(WorkloadId workload) const { return leader_ && leader_->turn.workload == workload; }
+    const std::optional<Candidate>& leader() const { return leader_; }
+    Reason leaders_reason() const { return leaders_reason_; }
 
     /// Opens all blocked classes; they keep their last reason until they are tried.
     void wake();
@@ -108,6 +120,8 @@ private:
     std::map<ClassKey, Class> classes_;
     Heads open_;
     Heads blocked_;
+    std::optional<Candidate> leader_;
+    Reason leaders_reason_;
     std::int64_t size_ = 0;
 };
 

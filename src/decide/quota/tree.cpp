@@ -2,6 +2,7 @@
 #include "decide/quota/tree.h"
 
 #include <algorithm>
+#include <map>
 
 namespace muster::decide {
 
@@ -29,6 +30,8 @@ void QuotaTree::settle() {
     find_circles();
     for (Entry& entry : nodes_) {
         entry.height = 0;
+        entry.children.clear();
+        entry.lendable.clear();
         for (auto& [what, cell] : entry.cells) {
             cell.subtree = cell.quota.nominal;
             cell.usage = cell.held;
@@ -39,12 +42,31 @@ void QuotaTree::settle() {
         if (!entry.parent) continue;
         Entry& above = nodes_[index(*entry.parent)];
         above.height = std::max(above.height, entry.height + 1);
+        above.children.push_back(node);
         for (const auto& [what, below] : entry.cells) {
             Cell& sum = cell(*entry.parent, what);
             sum.subtree += below.subtree - local(below);
             sum.usage += std::max(Amount{}, below.usage - local(below));
         }
     }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (!nodes_[i].children.empty()) find_lendable(static_cast<QuotaNode>(i));
+    }
+}
+
+// The root knows every flavor and resource of its tree.
+void QuotaTree::find_lendable(QuotaNode cohort) {
+    std::map<ResourceId, Amount> sums;
+    for (const auto& [what, cell] : nodes_[index(root_of(cohort))].cells)
+        sums[what.resource] += potential(cohort, what);
+    nodes_[index(cohort)].lendable.assign(sums.begin(), sums.end());
+}
+
+Amount QuotaTree::lendable(QuotaNode cohort, ResourceId resource) const {
+    for (const auto& [known, amount] : nodes_[index(cohort)].lendable) {
+        if (known == resource) return amount;
+    }
+    return {};
 }
 
 QuotaNode QuotaTree::root_of(QuotaNode node) const {
@@ -78,17 +100,21 @@ Amount QuotaTree::potential(QuotaNode node, FlavorResource what) const {
     return std::min(most, cell.subtree + *cell.quota.borrowing_limit);
 }
 
-std::int64_t QuotaTree::borrowing_level(QuotaNode node, FlavorResource what, Amount amount) const {
+QuotaTree::Room QuotaTree::lowest_room(QuotaNode node, FlavorResource what, Amount amount) const {
     Amount rest = amount;
     while (true) {
         const Entry& entry = nodes_[index(node)];
-        const Cell* found = find(node, what);
-        const Cell cell = found == nullptr ? Cell{} : *found;
-        const bool borrows = cell.usage + rest > cell.subtree;
-        if (!borrows || !entry.parent) return entry.height;
-        rest -= std::max(Amount{}, local(cell) - cell.usage);
+        if (!entry.parent || !borrows_with(node, what, rest)) {
+            return {entry.height, entry.parent.has_value()};
+        }
+        rest -= unused_local(node, what);
         node = *entry.parent;
     }
+}
+
+Amount QuotaTree::unused_local(QuotaNode node, FlavorResource what) const {
+    const Cell* found = find(node, what);
+    return found == nullptr ? Amount{} : std::max(Amount{}, local(*found) - found->usage);
 }
 
 void QuotaTree::add_usage(QuotaNode node, FlavorResource what, Amount amount) {
@@ -127,9 +153,9 @@ Amount QuotaTree::subtree(QuotaNode node, FlavorResource what) const {
     return found == nullptr ? Amount{} : found->subtree;
 }
 
-Amount QuotaTree::nominal(QuotaNode node, FlavorResource what) const {
+Quota QuotaTree::quota(QuotaNode node, FlavorResource what) const {
     const Cell* found = find(node, what);
-    return found == nullptr ? Amount{} : found->quota.nominal;
+    return found == nullptr ? Quota{} : found->quota;
 }
 
 std::vector<FlavorResource> QuotaTree::known(QuotaNode node) const {

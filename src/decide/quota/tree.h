@@ -25,6 +25,7 @@ public:
     QuotaNode add();
     void set_parent(QuotaNode node, std::optional<QuotaNode> parent);
     void set_quotas(QuotaNode node, const Quotas& quotas);
+    void set_weight(QuotaNode node, FairWeight weight) { nodes_[index(node)].weight = weight; }
 
     /// Makes changes of parents and quotas felt. Requires: called after them, before any question.
     /// Nodes that are their own ancestors have no parent until the circle is cut.
@@ -32,6 +33,11 @@ public:
 
     bool in_circle(QuotaNode node) const { return nodes_[index(node)].in_circle; }
     QuotaNode root_of(QuotaNode node) const;
+    std::optional<QuotaNode> parent_of(QuotaNode node) const { return nodes_[index(node)].parent; }
+    const std::vector<QuotaNode>& children_of(QuotaNode node) const {
+        return nodes_[index(node)].children;
+    }
+    FairWeight weight_of(QuotaNode node) const { return nodes_[index(node)].weight; }
 
     /// What the node may still take; negative after quotas were cut below what is used.
     Amount available(QuotaNode node, FlavorResource what) const;
@@ -39,15 +45,35 @@ public:
     /// What it could take if nobody used anything.
     Amount potential(QuotaNode node, FlavorResource what) const;
 
-    /// 0: fits the node's own quota. Else the height of the lowest subtree that has room for it.
-    std::int64_t borrowing_level(QuotaNode node, FlavorResource what, Amount amount) const;
+    /// The lowest subtree around the node whose own quota has room for the amount besides what is
+    /// used; when none has, the whole tree. Height 0: the node itself.
+    struct Room {
+        std::int64_t height = 0;
+        bool below_root = false;
+    };
+    Room lowest_room(QuotaNode node, FlavorResource what, Amount amount) const;
+
+    /// It uses no more than its subtree's quota.
+    bool within_nominal(QuotaNode node, FlavorResource what) const {
+        return usage(node, what) <= subtree(node, what);
+    }
+    /// With that much more it would use more than its subtree's quota.
+    bool borrows_with(QuotaNode node, FlavorResource what, Amount amount) const {
+        return usage(node, what) + amount > subtree(node, what);
+    }
+    /// What is left of the part that is never lent.
+    Amount unused_local(QuotaNode node, FlavorResource what) const;
+
+    /// Of a resource the sum over all flavors that the cohort could give to one of its members.
+    Amount lendable(QuotaNode cohort, ResourceId resource) const;
 
     void add_usage(QuotaNode node, FlavorResource what, Amount amount);
     void remove_usage(QuotaNode node, FlavorResource what, Amount amount);
 
     Amount usage(QuotaNode node, FlavorResource what) const;
     Amount subtree(QuotaNode node, FlavorResource what) const;
-    Amount nominal(QuotaNode node, FlavorResource what) const;
+    Amount nominal(QuotaNode node, FlavorResource what) const { return quota(node, what).nominal; }
+    Quota quota(QuotaNode node, FlavorResource what) const;
     /// Every flavor and resource with a quota or a usage at the node.
     std::vector<FlavorResource> known(QuotaNode node) const;
 
@@ -63,7 +89,10 @@ private:
         std::optional<QuotaNode> parent;  // As asked for, unless that closes a circle.
         bool in_circle = false;
         std::int64_t height = 0;
-        std::vector<std::pair<FlavorResource, Cell>> cells;  // By flavor and resource.
+        FairWeight weight;
+        std::vector<QuotaNode> children;
+        std::vector<std::pair<FlavorResource, Cell>> cells;   // By flavor and resource.
+        std::vector<std::pair<ResourceId, Amount>> lendable;  // Of those with children.
     };
 
     const Cell* find(QuotaNode node, FlavorResource what) const;
@@ -72,6 +101,7 @@ private:
     void raise(QuotaNode node, FlavorResource what, Amount amount);
     void lower(QuotaNode node, FlavorResource what, Amount amount);
     void find_circles();
+    void find_lendable(QuotaNode cohort);
     std::vector<QuotaNode> children_first() const;
 
     std::vector<Entry> nodes_;

@@ -118,8 +118,8 @@ TEST_CASE("queues of a cohort borrow up to their limits and lend up to theirs") 
     tree.settle();
     CHECK(tree.available(a, cpu).value == 13);
     CHECK(tree.available(b, cpu).value == 20);
-    CHECK(tree.borrowing_level(a, cpu, {10}) == 0);
-    CHECK(tree.borrowing_level(a, cpu, {11}) == 1);
+    CHECK(tree.lowest_room(a, cpu, {10}).height == 0);
+    CHECK(tree.lowest_room(a, cpu, {11}).height == 1);
     tree.add_usage(a, cpu, {12});
     CHECK(tree.available(a, cpu).value == 1);
     CHECK(tree.available(b, cpu).value == 8);

@@ -1,0 +1,54 @@
+// decide/deciding.h - one decision in the making: what its steps share. Only cycle.cpp and
+// round.cpp include this.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "decide/evaluate.h"
+#include "decide/world.h"
+
+namespace muster::decide {
+
+/// Its steps run in the order in which they stand here.
+struct Deciding {
+    /// Where the search for flavors goes on for one workload, and how often it has done so.
+    struct Progress {
+        FlavorMemory memory;
+        std::size_t rounds = 0;
+    };
+
+    World& world;
+    Time now;
+    Decision decision{};
+    std::set<QueueId> visited{};
+    // Tried and not fitting, with the number of admissions before.
+    std::map<std::pair<QueueId, ClassKey>, std::size_t> blocked{};
+    std::map<WorkloadId, Progress> progress{};
+    std::map<QuotaNode, std::size_t> idle{};  // By root: rounds without effect, one after another.
+    std::set<std::pair<QueueId, ClassKey>> overtaken{};  // Would have fitted but for others.
+
+    void settle();
+    void evict();
+    void find_places();
+    void rest();
+    void refresh_reasons();
+    void tell();
+
+    void settle_queue(QueueId id);
+    std::optional<Evict> must_go(WorkloadId id) const;
+    void mark_evicting(WorkloadId id);
+    void wake_freed_trees();
+    void rest_in_front(const std::set<QuotaNode>& roots);
+    bool wake_gangs();
+    void tell_overtaken();
+    void block(QueueId id, ClassKey key, WaitReason reason);
+    /// One round: of each of the queues that has someone, the first is tried against the state as
+    /// it is; then all of them come to their turn. Queues at rest leave `to_try`.
+    void round(const std::set<QueueId>& queues);
+};
+
+}  // namespace muster::decide

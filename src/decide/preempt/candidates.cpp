@@ -1,0 +1,191 @@
+// decide/preempt/candidates.cpp - the policies about whom to preempt, and the trial.
+#include "decide/preempt/candidates.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace muster::decide {
+
+namespace {
+
+using Phase = WorkloadEntry::Phase;
+
+bool is_contested(const Preemptor& preemptor, FlavorResource what) {
+    return std::binary_search(preemptor.contested.begin(), preemptor.contested.end(), what);
+}
+
+bool uses_contested(const Held& held, const Preemptor& preemptor) {
+    return std::any_of(held.pod_sets.begin(), held.pod_sets.end(), [&](const PodSetFit& set) {
+        return std::any_of(set.shares.begin(), set.shares.end(),
+                           [&](const Share& share) { return is_contested(preemptor, share.what); });
+    });
+}
+
+Time queued_of(const WorkloadEntry& entry) {
+    return entry.queued == Time{} ? entry.created : entry.queued;
+}
+
+bool own_policy_gives_up(Preemption::WithinQueue policy, const Preemptor& preemptor,
+                         const WorkloadEntry& holder) {
+    switch (policy) {
+        case Preemption::WithinQueue::never:
+            return false;
+        case Preemption::WithinQueue::lower_priority:
+            return holder.priority < preemptor.priority;
+        case Preemption::WithinQueue::lower_or_newer_equal_priority:
+            return holder.priority < preemptor.priority ||
+                   (holder.priority == preemptor.priority && preemptor.queued < queued_of(holder));
+    }
+    return false;
+}
+
+bool cohort_policy_gives_up(Preemption::Reclaim policy, const Preemptor& preemptor,
+                            const WorkloadEntry& holder) {
+    switch (policy) {
+        case Preemption::Reclaim::never:
+            return false;
+        case Preemption::Reclaim::lower_priority:
+            return holder.priority < preemptor.priority;
+        case Preemption::Reclaim::any:
+            return true;
+    }
+    return false;
+}
+
+Candidate candidate_of(const World& world, QueueId queue, WorkloadId id) {
+    const WorkloadEntry& entry = world.workload(id);
+    Candidate made;
+    made.workload = id;
+    made.queue = queue;
+    made.node = world.queue(queue).plan.node;
+    made.leaving = entry.phase == Phase::evicting || entry.object == WorkloadEntry::Object::removed;
+    made.priority = entry.priority;
+    made.reserved = entry.held->reserved;
+    made.name = &world.name_of(id);
+    for (std::size_t i = 0; i < entry.held->pod_sets.size(); ++i) {
+        const std::vector<Share> live = world.live_shares(*entry.held, i);
+        made.usage.insert(made.usage.end(), live.begin(), live.end());
+    }
+    return made;
+}
+
+}  // namespace
+
+bool preempted_before(const Candidate& a, const Candidate& b) {
+    return std::tuple(!a.leaving, a.own, a.priority, b.reserved, std::string_view(*a.name)) <
+           std::tuple(!b.leaving, b.own, b.priority, a.reserved, std::string_view(*b.name));
+}
+
+std::vector<Candidate> own_candidates(const Scene& scene, const Preemptor& preemptor) {
+    const QueueEntry& queue = scene.world.queue(preemptor.queue);
+    std::vector<Candidate> all;
+    if (queue.plan.preemption.within_queue == Preemption::WithinQueue::never) return all;
+    for (const WorkloadId id : queue.holders) {
+        const WorkloadEntry& holder = scene.world.workload(id);
+        if (scene.gone.contains(id) || !uses_contested(*holder.held, preemptor) ||
+            !own_policy_gives_up(queue.plan.preemption.within_queue, preemptor, holder)) {
+            continue;
+        }
+        all.push_back(candidate_of(scene.world, preemptor.queue, id));
+        all.back().own = true;
+    }
+    return all;
+}
+
+std::vector<Candidate> candidates_of(const Scene& scene, const Preemptor& preemptor,
+                                     QueueId queue) {
+    const Preemption& policy = scene.world.queue(preemptor.queue).plan.preemption;
+    std::vector<Candidate> all;
+    if (scene.world.queue(queue).active != QueueReport::Active::ready) return all;
+    for (const WorkloadId id : scene.world.queue(queue).holders) {
+        const WorkloadEntry& holder = scene.world.workload(id);
+        if (scene.gone.contains(id) || !uses_contested(*holder.held, preemptor) ||
+            !cohort_policy_gives_up(policy.reclaim_within_cohort, preemptor, holder)) {
+            continue;
+        }
+        all.push_back(candidate_of(scene.world, queue, id));
+        all.back().cause = PreemptionCause::in_cohort_reclamation;
+    }
+    return all;
+}
+
+bool within_nominal(const QuotaTree& tree, QuotaNode node, const Preemptor& preemptor) {
+    return std::all_of(preemptor.contested.begin(), preemptor.contested.end(),
+                       [&](FlavorResource what) { return tree.within_nominal(node, what); });
+}
+
+void Trial::take_out(const Candidate& candidate) {
+    for (const Share& share : candidate.usage)
+        scene_.tree.remove_usage(candidate.node, share.what, share.amount);
+}
+
+void Trial::put_back(const Candidate& candidate) {
+    for (const Share& share : candidate.usage)
+        scene_.tree.add_usage(candidate.node, share.what, share.amount);
+}
+
+void Trial::choose(const Candidate& candidate, PreemptionCause cause) {
+    take_out(candidate);
+    chosen_.emplace_back(&candidate, cause);
+}
+
+void Trial::put_all_back() {
+    count_preemptor(Counted::no);
+    for (const auto& [candidate, cause] : chosen_)
+        put_back(*candidate);
+    chosen_.clear();
+}
+
+void Trial::count_preemptor(Counted counted) {
+    if (std::exchange(counted_, counted) == counted) return;
+    const QuotaNode node = scene_.world.queue(preemptor_.queue).plan.node;
+    for (const Share& need : preemptor_.needs) {
+        if (counted == Counted::yes) {
+            scene_.tree.add_usage(node, need.what, need.amount);
+        } else {
+            scene_.tree.remove_usage(node, need.what, need.amount);
+        }
+    }
+}
+
+bool Trial::fits(Borrowing borrowing) {
+    const Counted before = counted_;
+    count_preemptor(Counted::no);
+    const QuotaNode node = scene_.world.queue(preemptor_.queue).plan.node;
+    const QuotaTree& tree = scene_.tree;
+    bool fits =
+        std::all_of(preemptor_.needs.begin(), preemptor_.needs.end(), [&](const Share& need) {
+            if (borrowing == Borrowing::forbidden &&
+                tree.borrows_with(node, need.what, need.amount)) {
+                return false;
+            }
+            return need.amount <= std::max(Amount{}, tree.available(node, need.what));
+        });
+    if (fits && suits_) fits = suits_(victims());
+    count_preemptor(before);
+    return fits;
+}
+
+// The last one chosen is needed for sure.
+std::vector<Victim> Trial::give_back(Borrowing borrowing) {
+    for (std::size_t i = chosen_.size() - 1; i-- > 0;) {
+        const auto given = chosen_[i];
+        put_back(*given.first);
+        auto kept = chosen_;
+        chosen_[i] = chosen_.back();
+        chosen_.pop_back();
+        if (fits(borrowing)) continue;
+        chosen_ = std::move(kept);
+        take_out(*given.first);
+    }
+    return victims();
+}
+
+std::vector<Victim> Trial::victims() const {
+    std::vector<Victim> all;
+    for (const auto& [candidate, cause] : chosen_)
+        all.push_back({candidate->workload, cause});
+    return all;
+}
+
+}  // namespace muster::decide

@@ -1,0 +1,83 @@
+// decide/preempt/candidates.h - holders of contested quota whom the policies let a workload
+// preempt, and taking them out of the tree by way of trial.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "decide/preempt/victims.h"
+#include "decide/world.h"
+
+namespace muster::decide {
+
+/// A holder that may be preempted.
+struct Candidate {
+    WorkloadId workload{};
+    QueueId queue{};
+    QuotaNode node{};      // Of the queue.
+    bool leaving = false;  // Being evicted already.
+    bool own = false;      // Of the preemptor's queue.
+    std::int64_t priority = 0;
+    Time reserved;
+    const std::string* name = nullptr;
+    std::vector<Share> usage;
+    PreemptionCause cause = PreemptionCause::in_cluster_queue;
+    bool unless_borrowing = false;   // Not while the preemptor borrows.
+    std::optional<QuotaNode> under;  // The lowest cohort above it and the preemptor.
+};
+
+/// Leaving ones first, then those of other queues, lower priorities, newer ones, and by name.
+bool preempted_before(const Candidate& a, const Candidate& b);
+
+/// Those of the preemptor's own queue that its policy gives up.
+std::vector<Candidate> own_candidates(const Scene& scene, const Preemptor& preemptor);
+
+/// The same of one other queue under the policy for the cohort.
+std::vector<Candidate> candidates_of(const Scene& scene, const Preemptor& preemptor, QueueId queue);
+
+/// The node stays within its own quota in everything that is contested.
+bool within_nominal(const QuotaTree& tree, QuotaNode node, const Preemptor& preemptor);
+
+enum class Borrowing { allowed, forbidden };
+
+/// The search for victims as far as it has come: those chosen are out of the tree until the end.
+class Trial {
+public:
+    Trial(const Scene& scene, const Preemptor& preemptor, const Suits& suits)
+        : scene_(scene), preemptor_(preemptor), suits_(suits) {}
+    Trial(const Trial&) = delete;
+    Trial& operator=(const Trial&) = delete;
+    ~Trial() { put_all_back(); }
+
+    void choose(const Candidate& candidate, PreemptionCause cause);
+    void put_all_back();
+
+    /// The preemptor fits now. With `while_counted` its needs are part of the usage at the moment.
+    bool fits(Borrowing borrowing);
+    enum class Counted { no, yes };
+    void count_preemptor(Counted counted);
+
+    /// Gives back, last first, whom it fits without; the rest are the victims.
+    std::vector<Victim> give_back(Borrowing borrowing);
+
+private:
+    void take_out(const Candidate& candidate);
+    void put_back(const Candidate& candidate);
+    std::vector<Victim> victims() const;
+
+    const Scene& scene_;
+    const Preemptor& preemptor_;
+    const Suits& suits_;
+    Counted counted_ = Counted::no;
+    std::vector<std::pair<const Candidate*, PreemptionCause>> chosen_;
+};
+
+/// The two ways to choose; see victims.h.
+std::vector<Victim> classical_victims(const Scene& scene, const Preemptor& preemptor,
+                                      const Suits& suits);
+std::vector<Victim> fair_victims(const Scene& scene, const Preemptor& preemptor,
+                                 const Suits& suits);
+
+}  // namespace muster::decide

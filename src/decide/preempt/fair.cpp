@@ -1,0 +1,270 @@
+// decide/preempt/fair.cpp - victims by fair sharing: from whoever has borrowed the largest part.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "decide/preempt/candidates.h"
+#include "decide/quota/share.h"
+
+namespace muster::decide {
+
+namespace {
+
+using Strategy = Options::Strategy;
+
+/// The tree as a source of victims: queues with candidates, the largest share first. Candidates of
+/// a queue come in their order.
+class Sources {
+public:
+    Sources(const Scene& scene, const Preemptor& preemptor,
+            const std::vector<const Candidate*>& candidates);
+
+    /// The queue to look at next; absent when nobody is left.
+    std::optional<QueueId> next();
+    bool has(QueueId queue) const;
+    const Candidate& pop(QueueId queue);
+    void drop(QueueId queue) { done_.insert(node_of(queue)); }
+
+    /// The two children of the lowest common cohort: above the preemptor and above the queue.
+    std::pair<QuotaNode, QuotaNode> apart(QueueId queue) const;
+
+private:
+    struct Line {
+        std::vector<const Candidate*> candidates;
+        std::size_t at = 0;
+    };
+
+    std::optional<QueueId> next_below(QuotaNode cohort);
+    bool is_better(const BorrowedShare& share, QueueId queue, const BorrowedShare& than,
+                   std::optional<QueueId> other) const;
+    QuotaNode node_of(QueueId queue) const { return scene_.world.queue(queue).plan.node; }
+
+    const Scene& scene_;
+    const Preemptor& preemptor_;
+    std::set<QuotaNode> above_;  // The preemptor's cohorts.
+    std::map<QueueId, Line> lines_;
+    std::set<QuotaNode> done_;  // Nodes that will give nobody any more.
+};
+
+Sources::Sources(const Scene& scene, const Preemptor& preemptor,
+                 const std::vector<const Candidate*>& candidates)
+    : scene_(scene), preemptor_(preemptor) {
+    for (auto at = scene.tree.parent_of(node_of(preemptor.queue)); at;
+         at = scene.tree.parent_of(*at)) {
+        above_.insert(*at);
+    }
+    for (const Candidate* candidate : candidates)
+        lines_[candidate->queue].candidates.push_back(candidate);
+}
+
+bool Sources::has(QueueId queue) const {
+    const auto line = lines_.find(queue);
+    return line != lines_.end() && line->second.at < line->second.candidates.size();
+}
+
+const Candidate& Sources::pop(QueueId queue) {
+    Line& line = lines_.at(queue);
+    return *line.candidates[line.at++];
+}
+
+std::optional<QueueId> Sources::next() {
+    const QuotaNode own = node_of(preemptor_.queue);
+    if (!scene_.tree.parent_of(own)) {
+        if (done_.contains(own) || !has(preemptor_.queue)) return std::nullopt;
+        return preemptor_.queue;
+    }
+    const QuotaNode root = scene_.tree.root_of(own);
+    while (!done_.contains(root)) {
+        if (const auto found = next_below(root)) return found;
+    }
+    return std::nullopt;
+}
+
+// Among equals the one whose first candidate comes first.
+bool Sources::is_better(const BorrowedShare& share, QueueId queue, const BorrowedShare& than,
+                        std::optional<QueueId> other) const {
+    if (!other) return true;
+    const auto order = compare(share, than);
+    if (order != 0) return order > 0;
+    const auto first = [&](QueueId id) {
+        const Line& line = lines_.at(id);
+        return line.candidates[line.at];
+    };
+    return preempted_before(*first(queue), *first(*other));
+}
+
+// The child with the largest share, cohorts before queues; nothing when a step only found out that
+// nobody is left somewhere.
+std::optional<QueueId> Sources::next_below(QuotaNode cohort) {
+    std::optional<QueueId> best_queue;
+    BorrowedShare of_queue;
+    std::optional<QuotaNode> best_cohort;
+    BorrowedShare of_cohort;
+    for (const QuotaNode child : scene_.tree.children_of(cohort)) {
+        if (done_.contains(child)) continue;
+        BorrowedShare share = borrowed_share(scene_.tree, child);
+        const auto queue = scene_.world.queue_at(child);
+        const bool on_path = queue ? queue == preemptor_.queue : above_.contains(child);
+        if ((!share.borrows() && !on_path) || (queue && !has(*queue))) {
+            done_.insert(child);
+        } else if (!queue) {
+            const auto order =
+                best_cohort ? compare(share, of_cohort) : std::strong_ordering::greater;
+            const bool first_name =
+                order == 0 && scene_.world.name_at(child) < scene_.world.name_at(*best_cohort);
+            if (order > 0 || first_name) {
+                best_cohort = child;
+                of_cohort = std::move(share);
+            }
+        } else if (is_better(share, *queue, of_queue, best_queue)) {
+            best_queue = queue;
+            of_queue = std::move(share);
+        }
+    }
+    if (!best_cohort && !best_queue) {
+        done_.insert(cohort);
+        return std::nullopt;
+    }
+    if (best_cohort && (!best_queue || compare(of_cohort, of_queue) >= 0)) {
+        return next_below(*best_cohort);
+    }
+    return best_queue;
+}
+
+std::pair<QuotaNode, QuotaNode> Sources::apart(QueueId queue) const {
+    QuotaNode theirs = node_of(queue);
+    auto above = scene_.tree.parent_of(theirs);
+    while (above && !above_.contains(*above)) {
+        theirs = *above;
+        above = scene_.tree.parent_of(theirs);
+    }
+    QuotaNode ours = node_of(preemptor_.queue);
+    while (scene_.tree.parent_of(ours) != above)
+        ours = *scene_.tree.parent_of(ours);
+    return {ours, theirs};
+}
+
+/// The search for one preemptor.
+struct Fair {
+    const Scene& scene;
+    const Preemptor& preemptor;
+    std::vector<Candidate> candidates{};
+    std::vector<const Candidate*> left{};  // Passed over by the first strategy.
+
+    void collect();
+    bool allows(Strategy strategy, const BorrowedShare& ours, const BorrowedShare& theirs,
+                const Candidate& candidate, QuotaNode node) const;
+    bool try_first(Trial& trial, Strategy strategy);
+    bool try_one_of(Trial& trial, Strategy strategy, Sources& sources, QueueId queue);
+    bool try_second(Trial& trial);
+};
+
+// Of other queues only those that borrow something contested.
+void Fair::collect() {
+    candidates = own_candidates(scene, preemptor);
+    const World& world = scene.world;
+    const QuotaNode own = world.queue(preemptor.queue).plan.node;
+    const Preemption& policy = world.queue(preemptor.queue).plan.preemption;
+    const auto tree = world.queues_by_root.find(scene.tree.root_of(own));
+    if (policy.reclaim_within_cohort != Preemption::Reclaim::never && scene.tree.parent_of(own) &&
+        tree != world.queues_by_root.end()) {
+        for (const QueueId queue : tree->second) {
+            if (queue == preemptor.queue ||
+                within_nominal(scene.tree, world.queue(queue).plan.node, preemptor)) {
+                continue;
+            }
+            for (Candidate& candidate : candidates_of(scene, preemptor, queue))
+                candidates.push_back(std::move(candidate));
+        }
+    }
+    std::sort(candidates.begin(), candidates.end(), preempted_before);
+}
+
+// The share after the candidate has gone is found by taking it out for a moment.
+bool Fair::allows(Strategy strategy, const BorrowedShare& ours, const BorrowedShare& theirs,
+                  const Candidate& candidate, QuotaNode node) const {
+    if (strategy == Strategy::less_than_initial_share) return compare(ours, theirs) < 0;
+    for (const Share& share : candidate.usage)
+        scene.tree.remove_usage(candidate.node, share.what, share.amount);
+    const BorrowedShare after = borrowed_share(scene.tree, node);
+    for (const Share& share : candidate.usage)
+        scene.tree.add_usage(candidate.node, share.what, share.amount);
+    return compare(ours, after) <= 0;
+}
+
+bool Fair::try_first(Trial& trial, Strategy strategy) {
+    std::vector<const Candidate*> all;
+    for (const Candidate& candidate : candidates)
+        all.push_back(&candidate);
+    Sources sources(scene, preemptor, all);
+    // What is its own by quota it gets back without a comparison of shares.
+    const bool entitled =
+        within_nominal(scene.tree, scene.world.queue(preemptor.queue).plan.node, preemptor);
+    while (const auto queue = sources.next()) {
+        if (*queue == preemptor.queue || entitled) {
+            const Candidate& candidate = sources.pop(*queue);
+            trial.choose(candidate, candidate.own ? PreemptionCause::in_cluster_queue
+                                                  : PreemptionCause::in_cohort_reclamation);
+            if (trial.fits(Borrowing::allowed)) return true;
+        } else if (try_one_of(trial, strategy, sources, *queue)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool Fair::try_one_of(Trial& trial, Strategy strategy, Sources& sources, QueueId queue) {
+    const auto [our_node, their_node] = sources.apart(queue);
+    const BorrowedShare ours = borrowed_share(scene.tree, our_node);
+    const BorrowedShare theirs = borrowed_share(scene.tree, their_node);
+    while (sources.has(queue)) {
+        const Candidate& candidate = sources.pop(queue);
+        if (!allows(strategy, ours, theirs, candidate, their_node)) {
+            left.push_back(&candidate);
+            continue;
+        }
+        trial.choose(candidate, PreemptionCause::in_cohort_fair_sharing);
+        return trial.fits(Borrowing::allowed);
+    }
+    return false;
+}
+
+// It does not depend on the victim, so one of each queue is enough.
+bool Fair::try_second(Trial& trial) {
+    Sources sources(scene, preemptor, left);
+    while (const auto queue = sources.next()) {
+        const auto [our_node, their_node] = sources.apart(*queue);
+        const Candidate& candidate = sources.pop(*queue);
+        sources.drop(*queue);
+        if (compare(borrowed_share(scene.tree, our_node), borrowed_share(scene.tree, their_node)) >=
+            0) {
+            continue;
+        }
+        trial.choose(candidate, PreemptionCause::in_cohort_fair_sharing);
+        if (trial.fits(Borrowing::allowed)) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+std::vector<Victim> fair_victims(const Scene& scene, const Preemptor& preemptor,
+                                 const Suits& suits) {
+    static const std::vector<Strategy> both = {Strategy::less_than_or_equal_to_final_share,
+                                               Strategy::less_than_initial_share};
+    const auto& chosen = *scene.world.options.fair_sharing;
+    const std::vector<Strategy>& strategies = chosen.empty() ? both : chosen;
+    Fair search{scene, preemptor};
+    search.collect();
+    if (search.candidates.empty()) return {};
+    Trial trial(scene, preemptor, suits);
+    trial.count_preemptor(Trial::Counted::yes);
+    const bool found = search.try_first(trial, strategies.front()) ||
+                       (strategies.size() > 1 && search.try_second(trial));
+    if (!found) return {};
+    trial.count_preemptor(Trial::Counted::no);
+    return trial.give_back(Borrowing::allowed);
+}
+
+}  // namespace muster::decide

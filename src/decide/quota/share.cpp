@@ -1,0 +1,108 @@
+// decide/quota/share.cpp - comparing fractions without rounding.
+#include "decide/quota/share.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace muster::decide {
+
+namespace {
+
+__extension__ typedef unsigned __int128 Wide;
+
+struct Fraction {
+    Wide over;
+    Wide under;  // Not 0.
+};
+
+// By whole parts, then by what remains turned upside down: nothing can overflow.
+std::strong_ordering compare(Fraction a, Fraction b) {
+    bool swapped = false;
+    while (true) {
+        const Wide whole_a = a.over / a.under;
+        const Wide whole_b = b.over / b.under;
+        if (whole_a != whole_b) {
+            return (whole_a < whole_b) != swapped ? std::strong_ordering::less
+                                                  : std::strong_ordering::greater;
+        }
+        const Wide rest_a = a.over % a.under;
+        const Wide rest_b = b.over % b.under;
+        if (rest_a == 0 && rest_b == 0) return std::strong_ordering::equal;
+        if (rest_a == 0 || rest_b == 0) {
+            return (rest_a == 0) != swapped ? std::strong_ordering::less
+                                            : std::strong_ordering::greater;
+        }
+        a = {a.under, rest_a};
+        b = {b.under, rest_b};
+        swapped = !swapped;
+    }
+}
+
+Wide wide(std::int64_t value) {
+    return static_cast<Wide>(std::max<std::int64_t>(0, value));
+}
+
+Fraction unweighted(const BorrowedShare& share) {
+    if (share.borrowed.value <= 0) return {0, 1};
+    return {wide(share.borrowed.value), wide(share.lendable.value)};
+}
+
+Fraction weighted(const BorrowedShare& share) {
+    Fraction fraction = unweighted(share);
+    if (fraction.over != 0) fraction.under *= wide(share.weight.nanos);
+    return fraction;
+}
+
+}  // namespace
+
+bool BorrowedShare::borrows_any_of(const std::vector<FlavorResource>& wanted) const {
+    return std::any_of(on.begin(), on.end(), [&](FlavorResource what) {
+        return std::find(wanted.begin(), wanted.end(), what) != wanted.end();
+    });
+}
+
+BorrowedShare borrowed_share(const QuotaTree& tree, QuotaNode node) {
+    BorrowedShare share;
+    share.weight = tree.weight_of(node);
+    const auto parent = tree.parent_of(node);
+    if (!parent) return share;
+    std::map<ResourceId, Amount> sums;
+    for (const FlavorResource what : tree.known(node)) {
+        const Amount over = tree.usage(node, what) - tree.subtree(node, what);
+        if (over.value <= 0) continue;
+        sums[what.resource] += over;
+        share.on.push_back(what);
+    }
+    for (const auto& [resource, borrowed] : sums) {
+        const Amount lendable = tree.lendable(*parent, resource);
+        if (lendable.value <= 0) continue;
+        const BorrowedShare other{borrowed, lendable, {}, {}};
+        if (compare(unweighted(other), unweighted(share)) > 0) {
+            share.borrowed = borrowed;
+            share.lendable = lendable;
+        }
+    }
+    return share;
+}
+
+std::strong_ordering compare(const BorrowedShare& a, const BorrowedShare& b) {
+    if (a.is_infinite() && b.is_infinite()) return compare(unweighted(a), unweighted(b));
+    if (a.is_infinite()) return std::strong_ordering::greater;
+    if (b.is_infinite()) return std::strong_ordering::less;
+    return compare(weighted(a), weighted(b));
+}
+
+std::int64_t weighted_share(const BorrowedShare& share) {
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    if (share.is_infinite()) return most;
+    const Fraction fraction = weighted(share);
+    if (fraction.over == 0) return 0;
+    constexpr Wide thousandths = 1'000;
+    constexpr Wide billionths = 1'000'000'000;
+    const Wide rounded =
+        (fraction.over * thousandths * billionths + fraction.under - 1) / fraction.under;
+    return rounded > static_cast<Wide>(most) ? most : static_cast<std::int64_t>(rounded);
+}
+
+}  // namespace muster::decide

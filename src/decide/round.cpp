@@ -1,0 +1,334 @@
+// decide/round.cpp - one round of a decision: heads are tried, then admitted, preempt, or wait.
+#include <algorithm>
+#include <utility>
+
+#include "decide/deciding.h"
+#include "decide/turns.h"
+
+namespace muster::decide {
+
+namespace {
+
+using Mode = Attempt::Mode;
+using Phase = WorkloadEntry::Phase;
+
+// The same workload may preempt the same one as often before something else gives quota back. Once
+// more would be a circle: each time the victim won its place back.
+constexpr std::int64_t most_repeats = 2;
+
+/// A round as far as it has come.
+struct Round {
+    Deciding& deciding;
+    World& world;
+    std::vector<Nominee> nominees{};
+    std::map<QuotaNode, std::set<QueueId>> played{};  // By root.
+    std::set<QuotaNode> effect{};                     // Roots where something happened.
+    std::set<QuotaNode> restless{};                   // Where only the order of trying changed.
+    std::set<WorkloadId> preempted{};
+    std::map<QuotaNode, std::vector<Victim>> gone{};  // The same, by root.
+    std::vector<std::pair<QuotaNode, Share>> kept{};  // Room kept until the end of the round.
+
+    void nominate(const std::set<QueueId>& queues);
+    void take_turn(Nominee& nominee);
+    enum class Overlap { none, resolved };
+    Overlap resolve_overlap(Nominee& nominee);
+    bool fits_now(const Nominee& nominee) const;
+    void admit(Nominee& nominee);
+    void preempt(Nominee& nominee);
+    bool goes_in_circles(const Nominee& nominee) const;
+    void evict(const Nominee& nominee, const Victim& victim);
+    void refuse(Nominee& nominee);
+    void overtake(const Nominee& nominee);
+    void wait_in_front(const Nominee& nominee, WaitReason reason);
+    void keep(const Nominee& nominee, const std::vector<Share>& shares);
+    void keep_what_it_may_take(const Nominee& nominee);
+    void finish();
+
+    Pending& pending(const Nominee& nominee) { return world.queue(nominee.queue).pending; }
+    std::vector<std::string> names_of(const std::vector<Victim>& victims) const;
+};
+
+void Round::nominate(const std::set<QueueId>& queues) {
+    static const std::set<WorkloadId> nobody;
+    const Scene scene{world, world.tree, nobody};
+    for (const QueueId id : queues) {
+        deciding.visited.insert(id);
+        QueueEntry& entry = world.queue(id);
+        const auto candidate = entry.pending.next(deciding.now);
+        if (!candidate) {
+            world.to_try.erase(id);
+            world.standing.erase(id);
+            continue;
+        }
+        const QuotaNode root = world.tree.root_of(entry.plan.node);
+        played[root].insert(id);
+        Try what{id, candidate->key, candidate->turn.workload};
+        const auto known = deciding.progress.find(what.workload);
+        if (known != deciding.progress.end()) what.memory = &known->second.memory;
+        Attempt attempt = evaluate(scene, world.ledger, what);
+        nominees.push_back({id, entry.plan.node, root, candidate->key, candidate->turn,
+                            std::move(attempt), world.ledger.version()});
+    }
+}
+
+void Round::take_turn(Nominee& nominee) {
+    Attempt& attempt = nominee.attempt;
+    const Overlap overlap = resolve_overlap(nominee);
+    if (attempt.mode == Mode::no_fit) return refuse(nominee);
+    if (attempt.mode == Mode::preempt && attempt.victims.empty()) {
+        const auto& policy = world.queue(nominee.queue).plan.preemption;
+        // What it can always take back it need not keep.
+        if (policy.reclaim_within_cohort != Preemption::Reclaim::any) {
+            keep_what_it_may_take(nominee);
+        }
+        return refuse(nominee);
+    }
+    if (attempt.mode == Mode::preempt &&
+        world.workload(nominee.turn.workload).gate == Workload::PreemptionGate::closed) {
+        attempt.reason.rule = WaitReason::Rule::preemption_gated;
+        attempt.reason.victims = names_of(attempt.victims);
+        return refuse(nominee);
+    }
+    if (!fits_now(nominee)) return overtake(nominee);
+    if (attempt.mode == Mode::preempt) return preempt(nominee);
+    if (overlap == Overlap::resolved) {
+        WaitReason reason;
+        reason.rule = WaitReason::Rule::deferred;
+        reason.cluster_queue = world.queue_names.name_of(nominee.queue);
+        reason.victims = names_of(gone[nominee.root]);
+        keep(nominee, attempt.fit.total());
+        return wait_in_front(nominee, std::move(reason));
+    }
+    admit(nominee);
+}
+
+// Victims that others of this round preempt already go anyway: with them out of the way it is tried
+// again, from the flavors it was nominated for.
+Round::Overlap Round::resolve_overlap(Nominee& nominee) {
+    const auto& victims = nominee.attempt.victims;
+    if (std::none_of(victims.begin(), victims.end(),
+                     [&](const Victim& v) { return preempted.contains(v.workload); })) {
+        return Overlap::none;
+    }
+    static const std::set<WorkloadId> nobody;
+    const Removal removal({world, world.tree, nobody}, gone[nominee.root]);
+    Try what{nominee.queue, nominee.key, nominee.turn.workload};
+    what.pinned = &nominee.attempt.fit;
+    Attempt again = evaluate({world, world.tree, preempted}, world.ledger, what);
+    nominee.attempt = std::move(again);
+    nominee.ledger_version = world.ledger.version();
+    return Overlap::resolved;
+}
+
+// Earlier ones of this round may have taken its place.
+bool Round::fits_now(const Nominee& nominee) const {
+    std::vector<Victim> leave = nominee.attempt.victims;
+    if (const auto others = gone.find(nominee.root); others != gone.end()) {
+        leave.insert(leave.end(), others->second.begin(), others->second.end());
+    }
+    static const std::set<WorkloadId> nobody;
+    const Removal removal({world, world.tree, nobody}, leave);
+    if (!still_fits(world.tree, nominee.node, nominee.attempt.fit)) return false;
+    const Shape& shape = world.shapes.of(nominee.key.shape);
+    if (nominee.attempt.mode == Mode::preempt || shape.binds == Workload::Binds::quota ||
+        nominee.ledger_version == world.ledger.version()) {
+        return true;
+    }
+    std::vector<std::int64_t> counts;
+    for (const PodSetFit& pod_set : nominee.attempt.fit.pod_sets)
+        counts.push_back(pod_set.count);
+    return !world.ledger.refusal(with_counts(shape, counts), world.options.capacity);
+}
+
+void Round::admit(Nominee& nominee) {
+    const WorkloadId id = nominee.turn.workload;
+    const Shape& shape = world.shapes.of(nominee.key.shape);
+    Held held;
+    held.queue = nominee.queue;
+    held.reserved = deciding.now;
+    held.pod_sets = std::move(nominee.attempt.fit.pod_sets);
+    for (std::size_t i = 0; i < shape.pod_sets.size(); ++i) {
+        held.names.push_back(shape.pod_sets[i].name);
+        held.live.push_back(held.pod_sets[i].count);
+    }
+    world.dequeue(id);
+    deciding.progress.erase(id);
+    WorkloadEntry& entry = world.workload(id);
+    entry.phase = Phase::holding;
+    entry.seen = WorkloadEntry::Seen::decided;
+    entry.told.reset();
+    deciding.decision.admits.push_back({world.name_of(id), world.assignment(held)});
+    const bool bound_to_nodes = shape.binds == Workload::Binds::quota_and_nodes;
+    world.hold(id, std::move(held));
+    world.ledger.promise(world.name_of(id), world.held_shape(id));
+    // There was room for the whole gang: it sits down before anyone else.
+    if (bound_to_nodes) world.ledger.seat(world.name_of(id));
+    effect.insert(nominee.root);
+}
+
+void Round::preempt(Nominee& nominee) {
+    Attempt& attempt = nominee.attempt;
+    attempt.reason.victims = names_of(attempt.victims);
+    if (goes_in_circles(nominee)) {
+        attempt.reason.rule = WaitReason::Rule::preemption_circle;
+        attempt.memory.clear();
+        return refuse(nominee);
+    }
+    attempt.reason.rule = WaitReason::Rule::preempting;
+    keep(nominee, attempt.fit.total());
+    for (const Victim& victim : attempt.victims) {
+        preempted.insert(victim.workload);
+        gone[nominee.root].push_back(victim);
+        evict(nominee, victim);
+    }
+    wait_in_front(nominee, std::move(attempt.reason));
+}
+
+bool Round::goes_in_circles(const Nominee& nominee) const {
+    const auto known = world.preemptions.find(nominee.root);
+    if (known == world.preemptions.end()) return false;
+    return std::any_of(
+        nominee.attempt.victims.begin(), nominee.attempt.victims.end(), [&](const Victim& victim) {
+            if (world.workload(victim.workload).phase != Phase::holding) return false;
+            const auto times =
+                known->second.find({*nominee.turn.name, world.name_of(victim.workload)});
+            return times != known->second.end() && times->second >= most_repeats;
+        });
+}
+
+// Whoever is leaving already leaves once.
+void Round::evict(const Nominee& nominee, const Victim& victim) {
+    const WorkloadEntry& entry = world.workload(victim.workload);
+    if (entry.phase != Phase::holding || entry.object == WorkloadEntry::Object::removed) return;
+    Evict evict;
+    evict.workload = world.name_of(victim.workload);
+    evict.reason = Evict::Reason::preempted;
+    evict.queue = world.queue_names.name_of(nominee.queue);
+    evict.cause = victim.cause;
+    evict.preemptor = *nominee.turn.name;
+    evict.preemptor_path = world.path_of(nominee.queue);
+    evict.path = world.path_of(entry.held->queue);
+    ++world.preemptions[nominee.root][{evict.preemptor, evict.workload}];
+    deciding.mark_evicting(victim.workload);
+    deciding.decision.evicts.push_back(std::move(evict));
+    effect.insert(nominee.root);
+}
+
+// It waits until something is given back, unless flavors are left to be tried.
+void Round::refuse(Nominee& nominee) {
+    const WorkloadId id = nominee.turn.workload;
+    Pending& waiting = pending(nominee);
+    if (waiting.leads(id)) {
+        waiting.stop_leading();
+        restless.insert(nominee.root);
+    }
+    if (!nominee.attempt.memory.empty()) {
+        std::size_t flavors = 0;
+        for (const GroupPlan& group : world.queue(nominee.queue).plan.groups)
+            flavors += group.flavors.size();
+        Deciding::Progress& progress = deciding.progress[id];
+        if (progress.rounds < flavors) {
+            progress = {std::move(nominee.attempt.memory), progress.rounds + 1};
+            effect.insert(nominee.root);
+            return;
+        }
+    }
+    deciding.progress.erase(id);
+    if (!waiting.is_blocked(nominee.key) && !waiting.is_strict()) effect.insert(nominee.root);
+    deciding.block(nominee.queue, nominee.key, std::move(nominee.attempt.reason));
+}
+
+void Round::overtake(const Nominee& nominee) {
+    deciding.progress.erase(nominee.turn.workload);
+    deciding.overtaken.emplace(nominee.queue, nominee.key);
+    if (pending(nominee).leads(nominee.turn.workload)) {
+        pending(nominee).stop_leading();
+        restless.insert(nominee.root);
+    }
+    // Nodes are shared by all trees: what another tree has taken is news here.
+    if (nominee.ledger_version != world.ledger.version()) effect.insert(nominee.root);
+}
+
+void Round::wait_in_front(const Nominee& nominee, WaitReason reason) {
+    deciding.progress.erase(nominee.turn.workload);
+    Pending& waiting = pending(nominee);
+    if (waiting.is_strict()) {
+        waiting.note(nominee.key, std::move(reason));
+        return;
+    }
+    if (!waiting.leads(nominee.turn.workload)) restless.insert(nominee.root);
+    waiting.lead(nominee.key, nominee.turn, std::move(reason));
+    world.to_tell.insert(nominee.turn.workload);
+}
+
+void Round::keep(const Nominee& nominee, const std::vector<Share>& shares) {
+    for (const Share& share : shares) {
+        world.tree.add_usage(nominee.node, share.what, share.amount);
+        kept.emplace_back(nominee.node, share);
+    }
+}
+
+// As much of what it needs as its quota and its borrowing limit leave it.
+void Round::keep_what_it_may_take(const Nominee& nominee) {
+    std::vector<Share> shares = nominee.attempt.fit.total();
+    for (Share& share : shares) {
+        const Quota quota = world.tree.quota(nominee.node, share.what);
+        const Amount used = world.tree.usage(nominee.node, share.what);
+        if (nominee.attempt.fit.borrowing_level == 0) {
+            share.amount = std::min(share.amount, quota.nominal - used);
+        } else if (quota.borrowing_limit) {
+            share.amount = std::min(share.amount, quota.nominal + *quota.borrowing_limit - used);
+        }
+        share.amount = std::max(Amount{}, share.amount);
+    }
+    keep(nominee, shares);
+}
+
+// A tree is at rest when a round had no effect there. The order of trying may change on its own for
+// a while: who waits in front steps back when others overtake it.
+void Round::finish() {
+    for (auto share = kept.rbegin(); share != kept.rend(); ++share)
+        world.tree.remove_usage(share->first, share->second.what, share->second.amount);
+    for (const auto& [root, queues] : played) {
+        std::size_t& idle = deciding.idle[root];
+        idle = effect.contains(root) ? 0 : idle + 1;
+        const bool goes_on =
+            idle == 0 || (restless.contains(root) && idle <= 2 * queues.size() + 4);
+        for (const QueueId id : queues) {
+            if (world.queue(id).pending.next(deciding.now)) {
+                world.standing.insert(id);
+                if (goes_on) world.to_try.insert(id);
+            }
+            if (!goes_on) world.to_try.erase(id);
+        }
+    }
+}
+
+std::vector<std::string> Round::names_of(const std::vector<Victim>& victims) const {
+    std::vector<std::string> names;
+    for (const Victim& victim : victims)
+        names.push_back(world.name_of(victim.workload));
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+}  // namespace
+
+void Deciding::round(const std::set<QueueId>& queues) {
+    Round round{*this, world};
+    round.nominate(queues);
+    std::vector<Nominee> hopeful;
+    for (Nominee& nominee : round.nominees) {
+        if (nominee.attempt.mode == Mode::no_fit) {
+            round.refuse(nominee);
+        } else {
+            hopeful.push_back(std::move(nominee));
+        }
+    }
+    Turns turns(world, world.tree, hopeful);
+    while (const auto next = turns.next())
+        round.take_turn(hopeful[*next]);
+    round.finish();
+}
+
+}  // namespace muster::decide

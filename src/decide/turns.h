@@ -1,0 +1,53 @@
+// decide/turns.h - the order in which the workloads tried in one round come to their turn.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "decide/evaluate.h"
+#include "decide/quota/share.h"
+#include "decide/world.h"
+
+namespace muster::decide {
+
+/// A workload that is tried in a round.
+struct Nominee {
+    QueueId queue{};
+    QuotaNode node{};  // Of the queue.
+    QuotaNode root{};
+    ClassKey key;
+    Turn turn;
+    Attempt attempt;
+    std::uint64_t ledger_version = 0;  // Of the nodes it was found to fit.
+};
+
+/// Hands out nominees one by one: who borrows least first, then by their turns. With fair sharing
+/// each tree holds a tournament for every turn, because usage has changed: at each cohort whoever
+/// does not borrow what it wants, then the smallest share with it admitted, then by turn.
+class Turns {
+public:
+    Turns(const World& world, QuotaTree& tree, const std::vector<Nominee>& nominees);
+
+    /// The index of the next one; absent when all have had their turn.
+    std::optional<std::size_t> next();
+
+private:
+    using Shares = std::map<std::pair<std::size_t, QuotaNode>, BorrowedShare>;  // Below a cohort.
+
+    std::size_t winner(const std::vector<std::size_t>& members);
+    Shares measure(const std::vector<std::size_t>& members);
+    bool wins(std::size_t a, std::size_t b, QuotaNode cohort, const Shares& shares) const;
+    bool goes_before(std::size_t a, std::size_t b) const;
+
+    const World& world_;
+    QuotaTree& tree_;
+    const std::vector<Nominee>& nominees_;
+    std::map<QuotaNode, std::vector<std::size_t>> left_;  // By root; in order without fair sharing.
+    std::map<QuotaNode, std::size_t> winners_;
+};
+
+}  // namespace muster::decide
