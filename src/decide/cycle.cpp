@@ -185,32 +185,18 @@ void Deciding::rest() {
     tell_overtaken();
 }
 
-// What was given back is first for those who stand in front of their queues since before; then
-// everybody is tried again.
+// Everybody in a tree where something was given back is tried again.
 void Deciding::wake_freed_trees() {
     if (world.to_wake.empty()) return;
     std::set<QuotaNode> roots;
     for (const QueueId id : std::exchange(world.to_wake, {}))
         roots.insert(world.tree.root_of(world.queue(id).plan.node));
-    const std::set<QueueId> others = std::exchange(world.to_try, {});
-    rest_in_front(roots);
-    world.to_try.insert(others.begin(), others.end());
     for (const QuotaNode root : roots) {
         for (const QueueId id : world.queues_by_root[root]) {
             world.queue(id).pending.wake();
             world.to_try.insert(id);
         }
     }
-}
-
-void Deciding::rest_in_front(const std::set<QuotaNode>& roots) {
-    for (const QuotaNode root : roots) {
-        for (const QueueId id : world.queues_by_root[root]) {
-            if (world.standing.contains(id)) world.to_try.insert(id);
-        }
-    }
-    while (!world.to_try.empty())
-        round(std::set<QueueId>(world.to_try));
 }
 
 // After any change on the nodes gangs are tried again, also when they were blocked before: once

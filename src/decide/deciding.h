@@ -42,7 +42,6 @@ struct Deciding {
     std::optional<Evict> must_go(WorkloadId id) const;
     void mark_evicting(WorkloadId id);
     void wake_freed_trees();
-    void rest_in_front(const std::set<QuotaNode>& roots);
     bool wake_gangs();
     void tell_overtaken();
     void block(QueueId id, ClassKey key, WaitReason reason);
