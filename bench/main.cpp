@@ -1,4 +1,4 @@
-// bench/main.cpp - benchmarks of single parts: muster_bench [--json] [--folder DIR] [api] [store].
+// bench/main.cpp - benchmarks of single parts: muster_bench [--json] [--folder DIR] [PART...].
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -63,14 +63,15 @@ int run(const std::vector<std::string>& arguments) {
             form = Figures::Form::json;
         } else if (arguments[i] == "--folder" && i + 1 < arguments.size()) {
             folder = arguments[++i];
-        } else if (arguments[i] == "api" || arguments[i] == "store") {
+        } else if (arguments[i] == "api" || arguments[i] == "store" || arguments[i] == "decide") {
             parts.push_back(arguments[i]);
         } else {
-            std::fprintf(stderr, "usage: muster_bench [--json] [--folder DIR] [api] [store]\n");
+            std::fprintf(stderr,
+                         "usage: muster_bench [--json] [--folder DIR] [api] [store] [decide]\n");
             return 2;
         }
     }
-    if (parts.empty()) parts = {"api", "store"};
+    if (parts.empty()) parts = {"api", "store", "decide"};
     const Figures figures(form);
     figures.heading(join(arguments, " ") + "   (" +
                     std::to_string(std::thread::hardware_concurrency()) + " x " + processor() +
@@ -79,6 +80,7 @@ int run(const std::vector<std::string>& arguments) {
         figures.heading(part);
         if (part == "api") bench_api(figures);
         if (part == "store") bench_store(figures, folder);
+        if (part == "decide") bench_decide(figures);
     }
     return 0;
 }
