@@ -60,7 +60,8 @@ spec:
   networkPolicy:
     mode: DenyAllIngress
     head:
-      ingressRules: [{from: [{podSelector: {matchLabels: {a: b}}}], ports: [{port: 8265, protocol: TCP}]}]
+      ingressRules:
+      - {from: [{podSelector: {matchLabels: {a: b}}}], ports: [{port: 8265, protocol: TCP}]}
       egressRules: [{to: [{ipBlock: {cidr: 10.0.0.0/8}}]}]
     worker: {ingressRules: [{}]}
     workerGroups: [{groupName: small, egressRules: [{}]}]

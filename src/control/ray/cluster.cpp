@@ -6,11 +6,13 @@
 #include <string>
 #include <utility>
 
+#include "api/owner.h"
 #include "control/conditions.h"
 #include "control/ray/cluster_status.h"
 #include "control/ray/names.h"
 #include "control/ray/pod_state.h"
 #include "control/ray/pods.h"
+#include "control/ray/upgrade.h"
 #include "control/ray/validate.h"
 
 namespace muster::control::ray {
@@ -41,8 +43,7 @@ struct Pass {
     }
 };
 
-void reconcile_service(Pass& pass) {
-    Value service = head_service(pass.cluster);
+void want_service(Pass& pass, Value service) {
     const api::Key key{services, pass.cluster.key.ns, service["metadata"]["name"].text()};
     if (pass.seen.find(key) != nullptr) return;  // Created once, never updated.
     pass.result.events.push_back(
@@ -51,11 +52,41 @@ void reconcile_service(Pass& pass) {
         {Write::Verb::create, key, "v1", "", std::move(service), 0, "", ""});
 }
 
-void delete_all_pods(Pass& pass) {
+void delete_all_pods(Pass& pass, const std::string& why) {
     for (const kube::ObjectPtr& pod : pass.pods) {
-        if (!pod->is_terminating())
-            pass.remove(*pod, "DeletedPod", "Suspended the cluster: deleted");
+        if (!pod->is_terminating()) pass.remove(*pod, "DeletedPod", why + ": deleted");
     }
+}
+
+/// A head on its way out still answers under the cluster's name: nothing new may join it.
+bool is_head_ending(const Pass& pass) {
+    return std::any_of(pass.pods.begin(), pass.pods.end(), [](const kube::ObjectPtr& pod) {
+        return pod->label(node_type_label) == "head" && pod->is_terminating();
+    });
+}
+
+/// upgradeStrategy Recreate: true when the pods are of another spec and go. What was hashed by
+/// another version, or not at all, is marked anew and stays.
+bool replaced(Pass& pass) {
+    if (!wants_recreate(pass.cluster.value["spec"])) return false;
+    const auto head =
+        std::find_if(pass.pods.begin(), pass.pods.end(), [](const kube::ObjectPtr& pod) {
+            return pod->label(node_type_label) == "head" && !pod->is_terminating();
+        });
+    if (head == pass.pods.end()) return false;
+    const std::string hash = spec_hash(pass.cluster.value["spec"]);
+    if ((*head)->annotation(version_annotation) != kuberay_version) {
+        Value patch;
+        Value& annotations = patch.at("metadata").at("annotations");
+        annotations.set(spec_hash_annotation, hash);
+        annotations.set(version_annotation, kuberay_version);
+        pass.result.writes.push_back(
+            {Write::Verb::merge_patch, (*head)->key, "v1", "", std::move(patch), 0, "", ""});
+        return false;
+    }
+    if ((*head)->annotation(spec_hash_annotation) == hash) return false;
+    delete_all_pods(pass, "The spec has changed, and upgradeStrategy is Recreate");
+    return true;
 }
 
 /// The smallest number whose pod name nobody has, starting at `number`.
@@ -85,7 +116,7 @@ void reconcile_head(Pass& pass) {
             pass.remove(*pod, "DeletedHeadPod", "Deleted a surplus head");
         }
     }
-    if (present) return;
+    if (present || is_head_ending(pass)) return;
     const int number = free_number(pass.seen, pass.cluster.key.ns, 0,
                                    [&](int n) { return head_pod_name(pass.cluster, n); });
     pass.create(head_pod(pass.cluster, number), "CreatedHeadPod");
@@ -119,6 +150,7 @@ void reconcile_group(Pass& pass, const Value& group) {
     for (std::size_t i = desired; i < running.size(); ++i) {
         pass.remove(*running[i], "DeletedWorkerPod", "Deleted a surplus worker");
     }
+    if (is_head_ending(pass)) return;
     int number = 0;
     for (std::size_t i = running.size(); i < desired; ++i, ++number) {
         number = free_number(pass.seen, pass.cluster.key.ns, number,
@@ -131,11 +163,11 @@ void reconcile_pods(Pass& pass) {
     const Value& cluster = pass.cluster.value;
     const Value& suspending = condition_of(cluster["status"], "RayClusterSuspending");
     if (suspending["status"].text_or("") == "True") {
-        delete_all_pods(pass);
+        delete_all_pods(pass, "Suspended the cluster");
         return;
     }
     // A wish to suspend is first written down (as the Suspending condition), so that it is atomic.
-    if (cluster["spec"]["suspend"].boolean_or(false)) return;
+    if (cluster["spec"]["suspend"].boolean_or(false) || replaced(pass)) return;
     reconcile_head(pass);
     for (const Value& group : cluster["spec"]["workerGroupSpecs"].items())
         reconcile_group(pass, group);
@@ -149,6 +181,36 @@ std::string failure_reason(const Write& write) {
     return verb + (type == "head" ? "HeadPod" : "WorkerPod");
 }
 
+bool has_own_ending(const kube::Object& pod) {
+    constexpr std::int64_t usual_grace = 30;
+    const Value& spec = pod.value["spec"];
+    if (spec["terminationGracePeriodSeconds"].integer_or(usual_grace) != usual_grace) return true;
+    const auto& containers = spec["containers"].items();
+    return std::any_of(containers.begin(), containers.end(), [](const Value& container) {
+        return container["lifecycle"].has("preStop");
+    });
+}
+
+/// Pods that end because their whole cluster does. On SIGTERM Ray drains its node for up to 30
+/// seconds, for the sake of a cluster that goes on; when that goes too, the wait is for nothing.
+std::vector<Write> hurry(const kube::Cache& seen, const api::Key& key) {
+    constexpr std::int64_t grace_seconds = 5;  // An idle node is gone in two.
+    std::vector<Write> writes;
+    for (const kube::ObjectPtr& pod : seen.list(ray::pods, key.ns)) {
+        const Value& owner = api::controller_of(pod->value);
+        const bool of_cluster = pod->label(cluster_label) == key.name &&
+                                owner["kind"].text_or("") == "RayCluster" &&
+                                owner["name"].text_or("") == key.name;
+        const std::int64_t left =
+            pod->value["metadata"]["deletionGracePeriodSeconds"].integer_or(0);
+        if (!of_cluster || !pod->is_terminating() || left <= grace_seconds || has_own_ending(*pod))
+            continue;
+        writes.push_back(
+            {Write::Verb::remove, pod->key, "v1", "", {}, 0, pod->uid, "", grace_seconds});
+    }
+    return writes;
+}
+
 std::optional<Problem> refused_write(const Pass& pass) {
     for (const Write& write : pass.result.writes) {
         if (const kube::Object* refusal = find_refusal(pass.seen, controller_name, write.key)) {
@@ -160,8 +222,12 @@ std::optional<Problem> refused_write(const Pass& pass) {
 
 Reconciled reconcile(const kube::Cache& seen, const api::Key& key, Time now) {
     const kube::ObjectPtr cluster = seen.find(key);
-    if (cluster == nullptr || cluster->is_terminating() || !is_managed_here(cluster->value))
-        return {};
+    if (cluster != nullptr && !is_managed_here(cluster->value)) return {};
+    if (cluster == nullptr || cluster->is_terminating()) {
+        Reconciled result;
+        result.writes = hurry(seen, key);
+        return result;
+    }
     Pass pass{seen, *cluster, seen.owned_by(ray::pods, cluster->uid), {}};
     ClusterView view{*cluster, pass.pods, check_cluster(cluster->value), std::nullopt, now};
     if (view.problem) {
@@ -170,7 +236,8 @@ Reconciled reconcile(const kube::Cache& seen, const api::Key& key, Time now) {
             pass.result.events.push_back(
                 {key, "Warning", view.problem->reason, view.problem->message, "Validate"});
     } else {
-        reconcile_service(pass);
+        want_service(pass, head_service(pass.cluster));
+        if (wants_serve_service(pass.cluster)) want_service(pass, serve_service(pass.cluster));
         reconcile_pods(pass);
         view.failure = refused_write(pass);
     }

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -12,6 +13,7 @@
 #include "control/ray/names.h"
 #include "control/ray/pods.h"
 #include "control/ray/start_command.h"
+#include "control/ray/upgrade.h"
 
 namespace muster::control::ray {
 namespace {
@@ -267,6 +269,124 @@ TEST_CASE("a head service with a name of the user's own is what workers and stat
     CHECK(world.cache.find({clusters, "team", "demo"})
               ->value.path("status.head.serviceName")
               .text() == "mine");
+}
+
+Value ending(Value object, std::int64_t grace = 30) {
+    object.at("metadata").set("deletionTimestamp", to_rfc3339(noon));
+    object.at("metadata").set("deletionGracePeriodSeconds", grace);
+    return object;
+}
+
+TEST_CASE("while a head is on its way out nothing new is made: it still answers by that name") {
+    World world;
+    world.put(clusters, small_cluster());
+    world.rest();
+    world.all_ready();
+    world.rest();
+    const kube::ObjectPtr head = world.cache.list(pods)[0];
+    world.put(pods, ending(head->value));
+    world.cache.remove(world.cache.list(pods)[1]->key);
+    world.rest();
+    CHECK(world.cache.list(pods).size() == 2);
+    CHECK(world.state() == "unhealthy");
+    world.cache.remove(head->key);
+    world.rest();
+    CHECK(world.cache.list(pods).size() == 3);
+}
+
+TEST_CASE("upgradeStrategy Recreate: a changed spec takes all pods, a changed number none") {
+    World world;
+    Value cluster = small_cluster();
+    cluster.at("spec").set("upgradeStrategy", json(R"({"type":"Recreate"})"));
+    world.put(clusters, cluster);
+    world.rest();
+    const auto names = [&world] {
+        std::string text;
+        for (const kube::ObjectPtr& pod : world.cache.list(pods))
+            text += pod->value.path("spec.containers.0.image").text() + " ";
+        return text;
+    };
+    Value groups = small_cluster()["spec"]["workerGroupSpecs"];
+    groups.mutable_items()[0].set("replicas", 3);
+    const Value head = world.cache.list(pods)[0]->value;
+    world.change("workerGroupSpecs", groups);
+    world.rest();
+    CHECK(world.cache.list(pods).size() == 4);
+    CHECK(world.cache.list(pods)[0]->value == head);
+    Value container = groups.mutable_items()[0]["template"]["spec"]["containers"][0];
+    container.set("image", "rayproject/ray:2.60.0");
+    groups.mutable_items()[0]
+        .at("template")
+        .at("spec")
+        .set("containers", Value::array({container}));
+    world.change("workerGroupSpecs", groups);
+    world.rest();
+    CHECK(names() ==
+          "rayproject/ray:2.58.0 rayproject/ray:2.60.0 rayproject/ray:2.60.0 "
+          "rayproject/ray:2.60.0 ");
+}
+
+TEST_CASE("without upgradeStrategy a changed template is for new pods only") {
+    World world;
+    world.put(clusters, small_cluster());
+    world.rest();
+    Value head_group = small_cluster()["spec"]["headGroupSpec"];
+    head_group.set("rayStartParams", json(R"({"num-cpus":"1"})"));
+    const Value before = world.cache.list(pods)[0]->value;
+    world.change("headGroupSpec", head_group);
+    world.rest();
+    CHECK(world.cache.list(pods)[0]->value == before);
+}
+
+TEST_CASE("the hash of a spec does not see the order of its members nor what changes by scaling") {
+    const Value one = json(R"({"headGroupSpec":{"rayStartParams":{"a":"1","b":"2"}},
+      "workerGroupSpecs":[{"groupName":"w","replicas":1}]})");
+    const Value same = json(R"({"workerGroupSpecs":[{"replicas":5,"groupName":"w",
+      "scaleStrategy":{"workersToDelete":["x"]}}],"suspend":true,
+      "headGroupSpec":{"rayStartParams":{"b":"2","a":"1"}}})");
+    CHECK(spec_hash(one) == spec_hash(same));
+    Value other = one;
+    other.at("headGroupSpec").at("rayStartParams").set("a", "2");
+    CHECK(spec_hash(one) != spec_hash(other));
+}
+
+TEST_CASE("the pods of a cluster that goes are hurried, those of one that stays are not") {
+    World world;
+    world.put(clusters, small_cluster());
+    world.rest();
+    const std::vector<kube::ObjectPtr> made = world.cache.list(pods);
+    world.put(pods, ending(made[0]->value));
+    for (const Write& write : world.reconcile().writes)
+        CHECK(write.verb != Write::Verb::remove);
+    world.put(pods, ending(made[1]->value));
+    Value hooked = ending(made[2]->value);
+    hooked.at("spec")
+        .at("containers")
+        .mutable_items()[0]
+        .set("lifecycle", json(R"({"preStop":{}})"));
+    world.put(pods, hooked);
+    world.cache.remove({clusters, "team", "demo"});
+    const Reconciled result = world.reconcile();
+    REQUIRE(result.writes.size() == 2);
+    CHECK(result.writes[0].key == made[0]->key);
+    CHECK(result.writes[0].grace_seconds == 5);
+    // Deleted with less already, or not deleted at all (its owner went without it): left alone.
+    world.put(pods, ending(made[0]->value, 5));
+    world.put(pods, made[1]->value);
+    CHECK(world.reconcile().writes.empty());
+}
+
+TEST_CASE("the annotation ray.io/enable-serve-service puts a service before the pods") {
+    World world;
+    Value cluster = small_cluster();
+    cluster.at("metadata").at("annotations").set("ray.io/enable-serve-service", "true");
+    world.put(clusters, cluster);
+    world.rest();
+    const kube::ObjectPtr service = world.cache.find({services, "team", "demo-serve-svc"});
+    REQUIRE(service != nullptr);
+    CHECK(service->value.path("spec.ports.0.port").integer_or(0) == 8000);
+    for (const kube::ObjectPtr& pod : world.cache.list(pods))
+        CHECK(pod->label("ray.io/serve") == "true");
 }
 
 }  // namespace

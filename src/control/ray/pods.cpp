@@ -9,12 +9,14 @@
 
 #include "control/owner.h"
 #include "control/ray/names.h"
+#include "control/ray/upgrade.h"
 
 namespace muster::control::ray {
 namespace {
 
 using api::Value;
 
+constexpr std::string_view serve_label = "ray.io/serve";
 constexpr std::size_t worker_prefix_max = 50;  // KubeRay cuts what stands before the suffix here.
 
 bool has_named(const Value& list, std::string_view name) {
@@ -205,6 +207,7 @@ Value pod_of(const kube::Object& cluster, const Value& group, NodeType type, con
     labels.set(node_type_label, node_type);
     labels.set(group_label, names.group);
     labels.set(cluster_label, cluster.key.name);
+    if (wants_serve_service(cluster)) labels.set(serve_label, "true");
     metadata.set("ownerReferences", Value::array({owner_reference(cluster)}));
 
     Value spec = group["template"]["spec"];
@@ -216,6 +219,10 @@ Value pod_of(const kube::Object& cluster, const Value& group, NodeType type, con
             Value::object({{"name", "metrics"}, {"containerPort", 8080}, {"protocol", "TCP"}}));
     }
     add_shared_memory(spec, container, parameters);
+    if (type == NodeType::head && wants_recreate(cluster.value["spec"])) {
+        metadata.at("annotations").set(spec_hash_annotation, spec_hash(cluster.value["spec"]));
+        metadata.at("annotations").set(version_annotation, kuberay_version);
+    }
     const auto agent_port = parameters.find("dashboard-agent-listen-port");
     if (add_probes(container, cluster.value, type, agent_port->second)) {
         metadata.at("annotations").set(injected_probes_annotation, container["name"].text());
@@ -255,6 +262,36 @@ Value head_pod(const kube::Object& cluster, int number) {
 Value worker_pod(const kube::Object& cluster, const Value& group, int number) {
     return pod_of(cluster, group, NodeType::worker,
                   {worker_pod_name(cluster, group, number), group["groupName"].text()});
+}
+
+bool wants_serve_service(const kube::Object& cluster) {
+    return cluster.annotation("ray.io/enable-serve-service") == "true";
+}
+
+Value serve_service(const kube::Object& cluster) {
+    const Value& head = cluster.value["spec"]["headGroupSpec"];
+    std::int64_t number = 8000;
+    for (const Value& port : head["template"]["spec"]["containers"][0]["ports"].items()) {
+        if (port["name"].text_or("") == "serve") number = port["containerPort"].integer_or(number);
+    }
+    const Value port = Value::object({{"name", "serve"},
+                                      {"port", number},
+                                      {"targetPort", number},
+                                      {"protocol", "TCP"},
+                                      {"appProtocol", "tcp"}});
+    const Value selector =
+        Value::object({{cluster_label, cluster.key.name}, {serve_label, "true"}});
+    Value metadata = Value::object({{"name", cluster.key.name + "-serve-svc"},
+                                    {"namespace", cluster.key.ns},
+                                    {"labels", selector},
+                                    {"ownerReferences", Value::array({owner_reference(cluster)})}});
+    return Value::object(
+        {{"apiVersion", "v1"},
+         {"kind", "Service"},
+         {"metadata", std::move(metadata)},
+         {"spec", Value::object({{"selector", selector},
+                                 {"type", head["serviceType"].text_or("ClusterIP")},
+                                 {"ports", Value::array({port})}})}});
 }
 
 Value head_service(const kube::Object& cluster) {

@@ -24,4 +24,8 @@ std::string worker_pod_name(const kube::Object& cluster, const api::Value& group
 /// The head service, headless unless `serviceType` says otherwise.
 api::Value head_service(const kube::Object& cluster);
 
+/// Annotation ray.io/enable-serve-service: a service in front of the pods that serve.
+bool wants_serve_service(const kube::Object& cluster);
+api::Value serve_service(const kube::Object& cluster);
+
 }  // namespace muster::control::ray

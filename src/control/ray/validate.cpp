@@ -84,11 +84,6 @@ std::optional<std::string> check_not_yet(const Value& spec) {
                    ": numOfHosts above 1 is not supported yet by this version of Muster";
         }
     }
-    const std::string_view upgrade = spec["upgradeStrategy"]["type"].text_or("None");
-    if (upgrade != "None" && !upgrade.empty()) {
-        return "spec.upgradeStrategy.type: " + std::string(upgrade) +
-               " is not supported yet by this version of Muster; use None";
-    }
     return std::nullopt;
 }
 
@@ -237,6 +232,8 @@ std::optional<std::string> check_job_spec(const Value& spec) {
         }
     }
     if (auto wrong = check_deletion(spec)) return wrong;
+    if (spec["rayClusterSpec"]["upgradeStrategy"].has("type"))
+        return "spec.rayClusterSpec.upgradeStrategy is not for the cluster of a RayJob";
     if (has_cluster) return check_cluster_spec(spec["rayClusterSpec"]);
     return std::nullopt;
 }
@@ -252,6 +249,13 @@ std::optional<Problem> check_cluster(const Value& cluster) {
         return Problem{"InvalidRayClusterSpec",
                        "annotation ray.io/ft-enabled: GCS fault tolerance is not supported "
                        "yet by this version of Muster; remove the annotation"};
+    }
+    const std::string maker =
+        cluster["metadata"]["labels"][std::string_view("ray.io/originated-from-crd")].text();
+    if ((maker == "RayJob" || maker == "RayService") &&
+        cluster["spec"]["upgradeStrategy"].has("type")) {
+        return Problem{"InvalidRayClusterSpec",
+                       "spec.upgradeStrategy is not for the cluster of a " + maker};
     }
     if (auto wrong = check_cluster_spec(cluster["spec"]))
         return Problem{"InvalidRayClusterSpec", *wrong};
