@@ -103,11 +103,14 @@ bool selects_node(const PodShape& shape, const Labels& labels, const std::string
 
 struct Node {
     enum class Scheduling { open, cordoned };
+    enum class Condition { ready, not_ready };
     std::string name;
     Labels labels;
     std::vector<Taint> taints;
     Scheduling scheduling = Scheduling::open;
     Resources allocatable;  // "pods" is the limit of pods.
+    /// Only topologies heed it: elsewhere the taints of such a node keep pods away.
+    Condition condition = Condition::ready;
     friend auto operator<=>(const Node&, const Node&) = default;
 };
 
