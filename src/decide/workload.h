@@ -24,7 +24,7 @@ struct PodSet {
     std::int64_t reclaimable = 0;  // Of `count`, those that are done and need nothing any more.
     std::string group;             // Pod sets of one group get the same flavors; empty: alone.
     PodShape pod;
-    TopologyRequest topology;
+    TopologyRequest topology = {};
     friend auto operator<=>(const PodSet&, const PodSet&) = default;
 };
 
@@ -60,7 +60,7 @@ struct Flavor {
     Labels node_labels;
     std::vector<Taint> taints;
     std::vector<Toleration> tolerations;
-    std::string topology;  // Its topology; empty: none.
+    std::string topology = {};  // Its topology; empty: none.
     friend auto operator<=>(const Flavor&, const Flavor&) = default;
 };
 
@@ -161,7 +161,7 @@ struct PodSetAssignment {
     std::int64_t count = 0;
     std::map<std::string, std::string, std::less<>> flavors;  // Resource -> flavor.
     Resources usage;                                          // For `count` pods together.
-    std::optional<TopologyAssignment> topology;
+    std::optional<TopologyAssignment> topology = {};
     friend auto operator<=>(const PodSetAssignment&, const PodSetAssignment&) = default;
 };
 

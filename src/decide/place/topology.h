@@ -32,11 +32,10 @@ struct TopologyRequest {
     Mode mode = Mode::none;
     std::string level;          // For required and preferred.
     std::vector<Slice> slices;  // The outermost first; more than one are layers.
-    std::string group;          // Two pod sets of one group are a leader and its workers.
     friend auto operator<=>(const TopologyRequest&, const TopologyRequest&) = default;
 };
 
-/// True when it asks for a place by itself; one with only a group does not.
+/// True when it asks for a place.
 bool asks_for_topology(const TopologyRequest& request);
 
 /// How many pods of a pod set go to which domains.
