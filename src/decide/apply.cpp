@@ -64,7 +64,7 @@ void forget(World& world, WorkloadId id) {
     if (entry.local_queue) world.local_queue(*entry.local_queue).members.erase(id);
     world.shapes.drop(entry.shape);
     world.backoffs.erase({entry.not_before, id});
-    for (auto* set : {&world.to_place, &world.to_check, &world.to_tell})
+    for (auto* set : {&world.to_place, &world.to_check, &world.to_tell, &world.to_repair})
         set->erase(id);
     entry = {};
     world.workload_names.release(id);
@@ -100,6 +100,7 @@ Held held_of(World& world, WorkloadId id, const Assignment& assignment) {
     for (const PodSetAssignment& set : assignment.pod_sets) {
         PodSetFit fit;
         fit.count = set.count;
+        fit.places = set.topology;
         for (const auto& [resource, flavor] : set.flavors) {
             const auto used = set.usage.find(resource);
             fit.shares.push_back({{world.book.id_of(flavor), world.book.resources.id_of(resource)},
@@ -210,11 +211,13 @@ struct Apply {
         const FlavorId id = world.book.id_of(change.flavor.name);
         if (world.book.spec(id) == change.flavor) return;
         world.book.specs[index(id)] = change.flavor;
+        world.topologies.set_flavor(change.flavor);
         world.structure_changed = true;
     }
 
     void operator()(const FlavorRemoved& change) const {
         world.book.specs[index(world.book.id_of(change.name))].reset();
+        world.topologies.remove_flavor(change.name);
         world.structure_changed = true;
     }
 
@@ -231,10 +234,51 @@ struct Apply {
         }
     }
 
-    void operator()(const NodeSet& change) const { world.ledger.set_node(change.node); }
-    void operator()(const NodeRemoved& change) const { world.ledger.remove_node(change.name); }
-    void operator()(const PodBound& change) const { world.ledger.bind(change); }
-    void operator()(const PodGone& change) const { world.ledger.unbind(change.name); }
+    void operator()(const TopologySet& change) const {
+        world.topologies.set_topology(change.topology);
+        world.structure_changed = true;
+    }
+
+    void operator()(const TopologyRemoved& change) const {
+        world.topologies.remove_topology(change.name);
+        world.structure_changed = true;
+    }
+
+    void operator()(const NodeSet& change) const {
+        world.ledger.set_node(change.node);
+        in_topologies([&] { world.topologies.set_node(change.node); });
+        if (change.node.condition == Node::Condition::not_ready) may_fail(change.node.name);
+    }
+
+    void operator()(const NodeRemoved& change) const {
+        world.ledger.remove_node(change.name);
+        may_fail(change.name);
+        in_topologies([&] { world.topologies.remove_node(change.name); });
+    }
+
+    void operator()(const PodBound& change) const {
+        world.ledger.bind(change);
+        world.topologies.bind(change.name, change.node, change.shape, change.workload);
+    }
+
+    void operator()(const PodGone& change) const {
+        world.ledger.unbind(change.name);
+        if (const auto node = world.topologies.node_of(change.name)) may_fail(*node);
+        in_topologies([&] { world.topologies.unbind(change.name); });
+    }
+
+    template <class Call>
+    void in_topologies(const Call& call) const {
+        const std::uint64_t before = world.topologies.version();
+        call();
+        world.topologies_changed |= before != world.topologies.version();
+    }
+
+    void may_fail(const std::string& node) const {
+        for (const std::string& name : world.topologies.workloads_on(node)) {
+            if (const auto id = world.workload_names.find(name)) world.to_repair.insert(*id);
+        }
+    }
 
     void operator()(const WorkloadSet& change) const {
         const Workload& spec = change.workload;
@@ -351,6 +395,7 @@ struct Apply {
             world.wake_all();
         }
         world.options = change.options;
+        world.topologies.set_profile(change.options.topologies);
         world.wake_bound_to_nodes();
     }
 };

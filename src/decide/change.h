@@ -45,6 +45,12 @@ struct NamespaceSet {
 struct NamespaceRemoved {
     std::string name;
 };
+struct TopologySet {
+    Topology topology;
+};
+struct TopologyRemoved {
+    std::string name;
+};
 struct NodeSet {
     Node node;
 };
@@ -114,6 +120,7 @@ struct Options {
     Undeclared undeclared = Undeclared::block;
     /// Absent: classical preemption and order. An empty list stands for both strategies.
     std::optional<std::vector<Strategy>> fair_sharing;
+    TopologyProfile topologies;
     friend auto operator<=>(const Options&, const Options&) = default;
 };
 struct OptionsSet {
@@ -122,8 +129,9 @@ struct OptionsSet {
 
 using Change =
     std::variant<QueueSet, QueueRemoved, CohortSet, CohortRemoved, LocalQueueSet, LocalQueueRemoved,
-                 FlavorSet, FlavorRemoved, NamespaceSet, NamespaceRemoved, NodeSet, NodeRemoved,
-                 PodBound, PodGone, WorkloadSet, WorkloadRemoved, WorkloadAdmitted, WorkloadEvicted,
-                 WorkloadReleased, WorkloadFinished, WorkloadFailed, OptionsSet>;
+                 FlavorSet, FlavorRemoved, NamespaceSet, NamespaceRemoved, TopologySet,
+                 TopologyRemoved, NodeSet, NodeRemoved, PodBound, PodGone, WorkloadSet,
+                 WorkloadRemoved, WorkloadAdmitted, WorkloadEvicted, WorkloadReleased,
+                 WorkloadFinished, WorkloadFailed, OptionsSet>;
 
 }  // namespace muster::decide

@@ -28,6 +28,7 @@ Decision decide(State& state, Time now) {
     Deciding deciding{state.world(), now};
     deciding.settle();
     deciding.evict();
+    deciding.repair();
     deciding.find_places();
     deciding.rest();
     deciding.refresh_reasons();
@@ -93,6 +94,15 @@ void Deciding::settle_queue(QueueId id) {
             if (world.book.spec(flavor)) continue;
             entry.active = QueueReport::Active::flavor_not_found;
             entry.detail = world.book.flavors.name_of(flavor);
+            return;
+        }
+    }
+    for (const GroupPlan& group : entry.plan.groups) {
+        for (const FlavorId flavor : group.flavors) {
+            const std::string& topology = world.book.spec(flavor)->topology;
+            if (topology.empty() || world.topologies.exists(topology)) continue;
+            entry.active = QueueReport::Active::topology_not_found;
+            entry.detail = topology;
             return;
         }
     }
@@ -169,6 +179,7 @@ void Deciding::find_places() {
 
 void Deciding::rest() {
     wake_gangs();  // Before anyone is tried, so that room goes to whoever is first.
+    wake_for_topologies();
     wake_freed_trees();
     while (!world.to_try.empty() || wake_gangs()) {
         std::set<QueueId> queues = world.to_try;
@@ -183,6 +194,20 @@ void Deciding::rest() {
         round(queues);
     }
     tell_overtaken();
+}
+
+// Nodes and other pods have changed: everybody who may wait for a place is tried again.
+void Deciding::wake_for_topologies() {
+    if (!std::exchange(world.topologies_changed, false)) return;
+    for (std::size_t i = 1; i < world.queues.size(); ++i) {
+        const auto id = static_cast<QueueId>(i);
+        for (const GroupPlan& group : world.queue(id).plan.groups) {
+            for (const FlavorId flavor : group.flavors) {
+                const auto& spec = world.book.spec(flavor);
+                if (spec && !spec->topology.empty()) world.wake_tree(id);
+            }
+        }
+    }
 }
 
 // Everybody in a tree where something was given back is tried again.
@@ -234,7 +259,12 @@ void Deciding::refresh_reasons() {
         Try what{id, key, pending.members_of(key).begin()->workload};
         what.preempting = Try::Preempting::left_out;
         Attempt again = evaluate({world, world.tree, nobody}, world.ledger, what);
-        VERIFY(again.mode != Attempt::Mode::fit);
+        if (again.mode == Attempt::Mode::fit) {
+            // Places depend on what others have left: it may fit now. It was tried in its turn.
+            VERIFY(std::any_of(again.fit.pod_sets.begin(), again.fit.pod_sets.end(),
+                               [](const PodSetFit& set) { return set.places.has_value(); }));
+            continue;
+        }
         block(id, key, std::move(again.reason));
     }
 }

@@ -56,6 +56,7 @@ struct QueueReport {
         stopped,
         flavor_not_found,
         cohort_cycle,
+        topology_not_found,
         cluster_queue_not_found,  // Local queues only, as is the next.
         cluster_queue_inactive,
     };

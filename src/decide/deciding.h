@@ -42,6 +42,9 @@ struct Deciding {
     std::optional<Evict> must_go(WorkloadId id) const;
     void mark_evicting(WorkloadId id);
     void wake_freed_trees();
+    void wake_for_topologies();
+    void repair();
+    bool repair(WorkloadId id, const std::string& node);
     bool wake_gangs();
     void tell_overtaken();
     void block(QueueId id, ClassKey key, WaitReason reason);

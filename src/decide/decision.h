@@ -28,9 +28,12 @@ struct Obstacle {
         flavor_missing,
         untolerated_taint,
         node_affinity,
-        exceeds_maximum,  // More than the quota can ever give.
-        insufficient,     // More than is free now.
-        not_covered,      // No resource group of the queue has the resource.
+        exceeds_maximum,    // More than the quota can ever give.
+        insufficient,       // More than is free now.
+        not_covered,        // No resource group of the queue has the resource.
+        no_topology,        // The pods ask for places; the flavor has no topology,
+        no_topology_level,  // or its topology lacks the level.
+        topology_only,      // The flavor is only for pods that ask for places.
     };
     Rule rule = Rule::insufficient;
     std::string pod_set;
@@ -62,11 +65,14 @@ struct WaitReason {
         no_matching_flavor,  // Taints or affinity rule out every flavor.
         exceeds_maximum,     // Needs more than the quota can ever give.
         exceeds_nodes,       // Does not fit the nodes even when they are empty.
+        exceeds_topology,    // Nor the topology.
+        topology_missing,    // A flavor's topology does not exist: the queue is inactive.
         // Goes away by itself:
         backoff,           // Until `until`.
         being_ended,       // Its earlier run still has processes.
         quota,             // Waits for others to give back.
         nodes,             // The gang does not fit what is free on the nodes.
+        topology,          // Its pods find no place in the topology now.
         behind_head,       // Waits behind `head` in a StrictFIFO queue.
         behind_preemptor,  // Waits behind `head`, whose victims are ending.
         preempting,        // Waits for `victims` to end, which it preempted.
@@ -89,6 +95,7 @@ struct WaitReason {
     std::int64_t pods = 0;             // For nodes: how many pods the gang has.
     std::vector<Refusal> refusals;     // For nodes: why, per node.
     std::vector<Refusal::Lack> lacks;  // For nodes with the aggregate check, and sums otherwise.
+    std::optional<TopologyRefusal> places = {};  // For topology and exceeds_topology.
     friend auto operator<=>(const WaitReason&, const WaitReason&) = default;
 };
 
@@ -111,7 +118,13 @@ enum class PreemptionCause {
 ///
 /// With `preempted` the conditions are Evicted (reason Preempted) and Preempted (reason `cause`).
 struct Evict {
-    enum class Reason { deactivated, local_queue_stopped, cluster_queue_stopped, preempted };
+    enum class Reason {
+        deactivated,
+        local_queue_stopped,
+        cluster_queue_stopped,
+        preempted,
+        node_failures,  // No place was found for the pods of `node`, or several nodes failed.
+    };
     std::string workload;
     Reason reason = Reason::deactivated;
     std::string queue;  // The queue that was stopped; with `preempted` the preemptor's.
@@ -119,6 +132,13 @@ struct Evict {
     std::string preemptor = {};                                 // For preempted: its id.
     std::string preemptor_path = {};                            // "/cohort/queue", from the root.
     std::string path = {};                                      // The same of the victim.
+    std::string node = {};                                      // For node_failures.
+};
+
+/// Pods of a failed node have other places now; the rest of the assignment stays as it was.
+struct Move {
+    std::string workload;
+    Assignment assignment;
 };
 
 /// It waits, and the reason is news: it is the first one, or another rule, flavor or resource than
@@ -132,6 +152,7 @@ struct Wait {
 /// What to change, and nothing else: what stays as it was is not in it.
 struct Decision {
     std::vector<Admit> admits;       // In the order they were decided.
+    std::vector<Move> moves;         // The same.
     std::vector<Evict> evicts;       // By workload id.
     std::vector<Wait> waits;         // By workload id.
     std::optional<Time> look_again;  // When a backoff ends: the answer may differ from then on.

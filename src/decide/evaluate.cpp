@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "decide/fit/places.h"
+
 namespace muster::decide {
 
 namespace {
@@ -28,6 +30,13 @@ WaitReason reason_of(GangRefusal refusal) {
     return reason;
 }
 
+/// What the topologies say to a fit.
+struct Placing {
+    PlaceWants wants{};
+    std::optional<TopologyRefusal> now{};   // As things are.
+    std::optional<TopologyRefusal> ever{};  // Even if nobody held a place.
+};
+
 /// The work on one try.
 struct Evaluation {
     const Scene& scene;
@@ -39,7 +48,9 @@ struct Evaluation {
     Attempt with_counts(const std::vector<std::int64_t>& counts);
     FlavorAnswer flavors(const std::vector<std::int64_t>& counts) const;
     void check_nodes(Attempt& attempt, const Shape& wanted);
-    std::vector<Victim> victims(const FlavorAnswer& answer, const Shape& wanted);
+    Placing find_places(FlavorAnswer& answer, const Shape& wanted) const;
+    std::set<std::string> out_with(const std::vector<Victim>& victims) const;
+    std::vector<Victim> victims(FlavorAnswer& answer, const Shape& wanted, const Placing& placing);
     bool fits_nodes_without(const std::vector<Victim>& gone, const Shape& wanted) const;
     Preemptor preemptor() const;
     bool may_shrink() const;
@@ -68,9 +79,14 @@ Preemptor Evaluation::preemptor() const {
 }
 
 FlavorAnswer Evaluation::flavors(const std::vector<std::int64_t>& counts) const {
-    FlavorSearch search{
-        scene.tree,  scene.world.book, scene.world.queue(what.queue).plan, scene.world.options, {},
-        what.memory, what.pinned};
+    FlavorSearch search{scene.tree,
+                        scene.world.book,
+                        scene.world.queue(what.queue).plan,
+                        scene.world.options,
+                        {},
+                        what.memory,
+                        what.pinned,
+                        &scene.world.topologies};
     const bool alone = what.preempting == Try::Preempting::left_out;
     search.outlook = [this, alone](FlavorResource contested, Amount amount) {
         if (alone) return PreemptionOutlook{};
@@ -85,10 +101,11 @@ FlavorAnswer Evaluation::flavors(const std::vector<std::int64_t>& counts) const 
 Attempt Evaluation::with_counts(const std::vector<std::int64_t>& counts) {
     FlavorAnswer answer = flavors(counts);
     const Shape wanted = decide::with_counts(shape, counts);
+    Placing placing = find_places(answer, wanted);
     Attempt attempt;
     attempt.mode = answer.mode;
     attempt.memory = std::move(answer.memory);
-    if (answer.mode == Mode::preempt) attempt.victims = victims(answer, wanted);
+    if (answer.mode == Mode::preempt) attempt.victims = victims(answer, wanted, placing);
     attempt.fit = std::move(answer.fit);
     if (answer.mode == Mode::fit) {
         check_nodes(attempt, wanted);
@@ -98,7 +115,59 @@ Attempt Evaluation::with_counts(const std::vector<std::int64_t>& counts) {
         answer.mode == Mode::preempt ? WaitReason::Rule::quota : answer.no_fit.rule;
     attempt.reason.obstacles = std::move(answer.no_fit.obstacles);
     attempt.reason.cluster_queue = scene.world.queue_names.name_of(what.queue);
+    if (placing.ever) {
+        attempt.reason.rule = WaitReason::Rule::exceeds_topology;
+        attempt.reason.places = std::move(placing.ever);
+    } else if (placing.now) {
+        attempt.reason.rule = WaitReason::Rule::topology;
+        attempt.reason.places = std::move(placing.now);
+    }
     return attempt;
+}
+
+// Whose quota fits, but who finds no place, may preempt for it; what it then needs of others is all
+// that it needs where it wants places. Without hope even in empty topologies it fits nowhere.
+Placing Evaluation::find_places(FlavorAnswer& answer, const Shape& wanted) const {
+    Placing placing;
+    if (answer.mode == Mode::no_fit) return placing;
+    const World& world = scene.world;
+    placing.wants = wants_of(world.book, world.queue(what.queue).plan, wanted, answer.fit);
+    if (placing.wants.empty()) return placing;
+    const auto& asks = placing.wants.asks;
+    if (answer.mode == Mode::fit) {
+        PlacesWithout view(world.topologies);
+        auto found = view.without(out_with({})).find(asks, TopologyBook::Assume::as_it_is);
+        if (const auto* places = std::get_if<TopologyBook::Assignments>(&found)) {
+            placing.wants.put_into(answer.fit, *places);
+            return placing;
+        }
+        placing.now = std::get<TopologyRefusal>(std::move(found));
+        answer.mode = Mode::preempt;
+    }
+    auto at_best = world.topologies.find(asks, TopologyBook::Assume::empty);
+    if (auto* refusal = std::get_if<TopologyRefusal>(&at_best)) {
+        placing.ever = std::move(*refusal);
+        answer.mode = Mode::no_fit;
+        return placing;
+    }
+    placing.wants.put_into(answer.fit, std::get<TopologyBook::Assignments>(at_best));
+    for (const std::size_t pod_set : placing.wants.pod_sets) {
+        for (const Share& share : answer.fit.pod_sets[pod_set].shares)
+            answer.contested.push_back(share.what);
+    }
+    std::sort(answer.contested.begin(), answer.contested.end());
+    const auto end = std::unique(answer.contested.begin(), answer.contested.end());
+    answer.contested.erase(end, answer.contested.end());
+    return placing;
+}
+
+std::set<std::string> Evaluation::out_with(const std::vector<Victim>& victims) const {
+    std::set<std::string> out;
+    for (const WorkloadId gone : scene.gone)
+        out.insert(scene.world.name_of(gone));
+    for (const Victim& victim : victims)
+        out.insert(scene.world.name_of(victim.workload));
+    return out;
 }
 
 void Evaluation::check_nodes(Attempt& attempt, const Shape& wanted) {
@@ -110,16 +179,32 @@ void Evaluation::check_nodes(Attempt& attempt, const Shape& wanted) {
     attempt.reason.cluster_queue = scene.world.queue_names.name_of(what.queue);
 }
 
-std::vector<Victim> Evaluation::victims(const FlavorAnswer& answer, const Shape& wanted) {
+std::vector<Victim> Evaluation::victims(FlavorAnswer& answer, const Shape& wanted,
+                                        const Placing& placing) {
     if (what.preempting == Try::Preempting::left_out) return {};
     Preemptor asking = preemptor();
     asking.needs = answer.fit.total();
     asking.contested = answer.contested;
+    PlacesWithout view(scene.world.topologies);
+    const auto places_without = [&](const std::vector<Victim>& gone) {
+        return view.without(out_with(gone))
+            .find(placing.wants.asks, TopologyBook::Assume::as_it_is);
+    };
+    const bool by_nodes = wanted.binds == Workload::Binds::quota_and_nodes;
     Suits suits;
-    if (wanted.binds == Workload::Binds::quota_and_nodes) {
-        suits = [&](const std::vector<Victim>& gone) { return fits_nodes_without(gone, wanted); };
+    if (by_nodes || !placing.wants.empty()) {
+        suits = [&](const std::vector<Victim>& gone) {
+            if (!placing.wants.empty() &&
+                std::holds_alternative<TopologyRefusal>(places_without(gone))) {
+                return false;
+            }
+            return !by_nodes || fits_nodes_without(gone, wanted);
+        };
     }
-    return find_victims(scene, asking, suits);
+    std::vector<Victim> found = find_victims(scene, asking, suits);
+    if (found.empty() || placing.wants.empty()) return found;
+    placing.wants.put_into(answer.fit, std::get<TopologyBook::Assignments>(places_without(found)));
+    return found;
 }
 
 // Nobody is preempted for quota when the nodes would lack the room all the same.

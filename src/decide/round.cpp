@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "decide/deciding.h"
+#include "decide/fit/places.h"
 #include "decide/turns.h"
 
 namespace muster::decide {
@@ -27,12 +28,16 @@ struct Round {
     std::set<WorkloadId> preempted{};
     std::map<QuotaNode, std::vector<Victim>> gone{};  // The same, by root.
     std::vector<std::pair<QuotaNode, Share>> kept{};  // Room kept until the end of the round.
+    std::vector<std::string> kept_places{};           // The same in topologies: who holds them.
 
     void nominate(const std::set<QueueId>& queues);
     void take_turn(Nominee& nominee);
     enum class Overlap { none, resolved };
     Overlap resolve_overlap(Nominee& nominee);
-    bool fits_now(const Nominee& nominee) const;
+    bool fits_now(Nominee& nominee) const;
+    bool has_places_now(Nominee& nominee, const std::vector<Victim>& leave) const;
+    void keep_places(const Nominee& nominee);
+    PlaceWants wants_of_nominee(const Nominee& nominee) const;
     void admit(Nominee& nominee);
     void preempt(Nominee& nominee);
     bool goes_in_circles(const Nominee& nominee) const;
@@ -121,7 +126,7 @@ Round::Overlap Round::resolve_overlap(Nominee& nominee) {
 }
 
 // Earlier ones of this round may have taken its place.
-bool Round::fits_now(const Nominee& nominee) const {
+bool Round::fits_now(Nominee& nominee) const {
     std::vector<Victim> leave = nominee.attempt.victims;
     if (const auto others = gone.find(nominee.root); others != gone.end()) {
         leave.insert(leave.end(), others->second.begin(), others->second.end());
@@ -129,6 +134,7 @@ bool Round::fits_now(const Nominee& nominee) const {
     static const std::set<WorkloadId> nobody;
     const Removal removal({world, world.tree, nobody}, leave);
     if (!still_fits(world.tree, nominee.node, nominee.attempt.fit)) return false;
+    if (!has_places_now(nominee, leave)) return false;
     const Shape& shape = world.shapes.of(nominee.key.shape);
     if (nominee.attempt.mode == Mode::preempt || shape.binds == Workload::Binds::quota ||
         nominee.ledger_version == world.ledger.version()) {
@@ -138,6 +144,29 @@ bool Round::fits_now(const Nominee& nominee) const {
     for (const PodSetFit& pod_set : nominee.attempt.fit.pod_sets)
         counts.push_back(pod_set.count);
     return !world.ledger.refusal(with_counts(shape, counts), world.options.capacity);
+}
+
+// Places that others have taken meanwhile are replaced by others, if there are any.
+bool Round::has_places_now(Nominee& nominee, const std::vector<Victim>& leave) const {
+    const PlaceWants wants = wants_of_nominee(nominee);
+    if (wants.empty()) return true;
+    std::set<std::string> out;
+    for (const Victim& victim : leave)
+        out.insert(world.name_of(victim.workload));
+    PlacesWithout view(world.topologies);
+    const TopologyBook& book = view.without(out);
+    if (book.fits(wants.asks, wants.of(nominee.attempt.fit))) return true;
+    if (nominee.attempt.mode != Mode::fit) return false;
+    const auto again = book.find(wants.asks, TopologyBook::Assume::as_it_is);
+    const auto* places = std::get_if<TopologyBook::Assignments>(&again);
+    if (places != nullptr) wants.put_into(nominee.attempt.fit, *places);
+    return places != nullptr;
+}
+
+PlaceWants Round::wants_of_nominee(const Nominee& nominee) const {
+    if (nominee.queue == no_queue) return {};
+    return wants_of(world.book, world.queue(nominee.queue).plan, world.shapes.of(nominee.key.shape),
+                    nominee.attempt.fit);
 }
 
 void Round::admit(Nominee& nominee) {
@@ -266,6 +295,14 @@ void Round::keep(const Nominee& nominee, const std::vector<Share>& shares) {
         world.tree.add_usage(nominee.node, share.what, share.amount);
         kept.emplace_back(nominee.node, share);
     }
+    keep_places(nominee);
+}
+
+void Round::keep_places(const Nominee& nominee) {
+    const PlaceWants wants = wants_of_nominee(nominee);
+    if (wants.empty()) return;
+    kept_places.push_back("kept for " + *nominee.turn.name);
+    world.topologies.hold(kept_places.back(), wants.asks, wants.of(nominee.attempt.fit));
 }
 
 // As much of what it needs as its quota and its borrowing limit leave it.
@@ -289,6 +326,8 @@ void Round::keep_what_it_may_take(const Nominee& nominee) {
 void Round::finish() {
     for (auto share = kept.rbegin(); share != kept.rend(); ++share)
         world.tree.remove_usage(share->first, share->second.what, share->second.amount);
+    for (const std::string& holder : kept_places)
+        world.topologies.release(holder);
     for (const auto& [root, queues] : played) {
         std::size_t& idle = deciding.idle[root];
         idle = effect.contains(root) ? 0 : idle + 1;

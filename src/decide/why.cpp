@@ -52,6 +52,8 @@ bool depends_on_numbers(Rule rule) {
         case Rule::exceeds_nodes:
         case Rule::quota:
         case Rule::nodes:
+        case Rule::topology:
+        case Rule::exceeds_topology:
             return true;
         default:
             return false;
@@ -218,11 +220,13 @@ Verdict Explaining::verdict(const WaitReason& reason) const {
     switch (reason.rule) {
         case Rule::exceeds_maximum:
         case Rule::exceeds_nodes:
+        case Rule::exceeds_topology:
             return Verdict::never;
         case Rule::backoff:
         case Rule::being_ended:
         case Rule::quota:
         case Rule::nodes:
+        case Rule::topology:
         case Rule::preempting:
         case Rule::overtaken:
         case Rule::deferred:

@@ -31,6 +31,12 @@ std::string obstacle_text(const Obstacle& o) {
             return "untolerated taint " + taint_text(o.taint) + " in flavor " + o.flavor;
         case Obstacle::Rule::node_affinity:
             return "flavor " + o.flavor + " doesn't match node affinity";
+        case Obstacle::Rule::no_topology:
+            return "Flavor \"" + o.flavor + "\" does not support TopologyAwareScheduling";
+        case Obstacle::Rule::no_topology_level:
+            return "Flavor \"" + o.flavor + "\" does not contain the requested level";
+        case Obstacle::Rule::topology_only:
+            return "Flavor \"" + o.flavor + "\" supports only TopologyAwareScheduling";
         case Obstacle::Rule::not_covered:
             return "resource " + o.resource + " unavailable in ClusterQueue";
         case Obstacle::Rule::exceeds_maximum:
@@ -142,6 +148,9 @@ std::string matter(const WaitReason& reason) {
         case Rule::flavor_missing:
             return "cluster queue " + reason.cluster_queue + " is inactive: its flavor " +
                    reason.detail + " does not exist";
+        case Rule::topology_missing:
+            return "cluster queue " + reason.cluster_queue + " is inactive: topology " +
+                   reason.detail + " does not exist";
         case Rule::cohort_cycle:
             return "cluster queue " + reason.cluster_queue +
                    " is inactive: its cohorts form a circle";
@@ -154,6 +163,9 @@ std::string matter(const WaitReason& reason) {
             return "it asks for more than the queue can ever give";
         case Rule::exceeds_nodes:
             return "it does not fit the nodes even when they are empty";
+        case Rule::topology:
+        case Rule::exceeds_topology:
+            return topology_text(*reason.places);
         case Rule::backoff:
             return "it was sent back and waits until " + to_rfc3339(reason.until);
         case Rule::being_ended:
@@ -235,7 +247,12 @@ std::string condition_reason(const WaitReason& reason) {
             return "WaitingForQuota";
         case Rule::nodes:
         case Rule::exceeds_nodes:
+        case Rule::exceeds_topology:
             return "TopologyPlacementFailed";
+        case Rule::topology_missing:
+            return "Suspended";
+        case Rule::topology:
+            return "WaitingForQuota";
         case Rule::backoff:
         case Rule::being_ended:
         case Rule::behind_head:
@@ -277,6 +294,12 @@ std::string condition_message(const WaitReason& reason) {
         case Rule::nodes:
         case Rule::exceeds_nodes:
             return "couldn't place the gang: " + nodes_text(reason);
+        case Rule::topology_missing:
+            return "ClusterQueue " + reason.cluster_queue + " is inactive";
+        case Rule::topology:
+        case Rule::exceeds_topology:
+            return "couldn't assign flavors to pod set " + reason.places->pod_set + ": " +
+                   topology_text(*reason.places);
         case Rule::backoff:
             return "Waits until " + to_rfc3339(reason.until) + " before its next try";
         case Rule::being_ended:
@@ -314,6 +337,8 @@ std::string eviction_reason(const Evict& evict) {
             return "ClusterQueueStopped";
         case Evict::Reason::preempted:
             return "Preempted";
+        case Evict::Reason::node_failures:
+            return "NodeFailures";
     }
     return {};
 }
@@ -344,6 +369,9 @@ std::string eviction_message(const Evict& evict) {
             return "Preempted to accommodate " + evict.preemptor + " due to " +
                    cause_text(evict.cause) + "; preemptor path: " + evict.preemptor_path +
                    "; preemptee path: " + evict.path;
+        case Evict::Reason::node_failures:
+            return "Workload was evicted as there was no replacement for a failed node: " +
+                   evict.node;
     }
     return {};
 }

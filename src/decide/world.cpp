@@ -2,6 +2,7 @@
 #include "decide/world.h"
 
 #include <algorithm>
+#include <list>
 
 namespace muster::decide {
 
@@ -143,6 +144,42 @@ void World::hold(WorkloadId id, Held held) {
     }
     queue(entry.held->queue).holders.insert(id);
     to_check.insert(id);
+    hold_places(id);
+}
+
+// Of a pod set that its object no longer has, the pods are known by their share of the quota.
+void World::hold_places(WorkloadId id) {
+    const WorkloadEntry& entry = workload(id);
+    std::vector<TopologyAsk> asks;
+    TopologyBook::Assignments places;
+    std::list<PodShape> made;
+    const auto& known = shapes.of(entry.shape).pod_sets;
+    for (std::size_t i = 0; i < entry.held->pod_sets.size(); ++i) {
+        const PodSetFit& fit = entry.held->pod_sets[i];
+        if (!fit.places) continue;
+        TopologyAsk ask;
+        ask.pod_set = entry.held->names[i];
+        ask.count = fit.count;
+        PodShape share_of_quota;
+        for (const Share& share : fit.shares) {
+            const auto& spec = book.spec(share.what.flavor);
+            if (spec && !spec->topology.empty()) ask.flavor = spec->name;
+            share_of_quota.requests[book.resources.name_of(share.what.resource)] = {
+                fit.count == 0 ? 0 : share.amount.value / fit.count};
+        }
+        const auto need = std::find_if(known.begin(), known.end(),
+                                       [&](const PodSetNeed& n) { return n.name == ask.pod_set; });
+        if (need != known.end()) {
+            ask.pod = need->pod.get();
+        } else {
+            ask.pod = &made.emplace_back(std::move(share_of_quota));
+        }
+        asks.push_back(std::move(ask));
+        places.push_back(*fit.places);
+    }
+    if (asks.empty()) return;
+    topologies.hold(name_of(id), asks, places);
+    to_repair.insert(id);
 }
 
 void World::give_back(WorkloadId id) {
@@ -154,6 +191,8 @@ void World::give_back(WorkloadId id) {
         }
     }
     queue(entry.held->queue).holders.erase(id);
+    topologies.release(name_of(id));
+    to_repair.erase(id);
     wake_tree(entry.held->queue);
     entry.held.reset();
 }
@@ -257,6 +296,9 @@ std::optional<WaitReason> World::ineligible(WorkloadId id, Time now) const {
         if (target.active == QueueReport::Active::flavor_not_found) {
             return because(WaitReason::Rule::flavor_missing);
         }
+        if (target.active == QueueReport::Active::topology_not_found) {
+            return because(WaitReason::Rule::topology_missing);
+        }
         if (target.active == QueueReport::Active::cohort_cycle) {
             return because(WaitReason::Rule::cohort_cycle);
         }
@@ -313,6 +355,7 @@ Assignment World::assignment(const Held& held) const {
             set.flavors[resource] = book.flavors.name_of(share.what.flavor);
             set.usage[resource] += share.amount;
         }
+        set.topology = held.pod_sets[i].places;
         result.pod_sets.push_back(std::move(set));
     }
     return result;

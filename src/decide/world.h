@@ -17,6 +17,7 @@
 #include "decide/fit/shape.h"
 #include "decide/ids.h"
 #include "decide/place/ledger.h"
+#include "decide/place/topology_book.h"
 #include "decide/queue/pending.h"
 #include "decide/quota/tree.h"
 
@@ -97,6 +98,7 @@ struct World {
     QuotaTree tree;
     Shapes shapes;
     Ledger ledger;
+    TopologyBook topologies;
     std::map<std::string, Labels, std::less<>> namespaces;
 
     Names<QueueId> queue_names;
@@ -116,6 +118,8 @@ struct World {
     std::set<QueueId> queues_changed;  // Their activity must be found again.
     std::set<QueueId> to_try;          // Queues that may have someone to admit.
     std::set<QueueId> to_wake;         // Queues in whose trees something was given back.
+    bool topologies_changed = false;   // Nodes or pods: who waits for places is tried again.
+    std::set<WorkloadId> to_repair;    // Holders with places on nodes that may have failed.
     std::uint64_t gangs_tried = 0;     // The ledger's version when gangs were last tried.
     std::set<QueueId> node_bound;      // At least all queues where someone waits for nodes.
     std::set<WorkloadId> to_place;     // Waiting ones whose place in a queue may have changed.
@@ -160,6 +164,8 @@ struct World {
     /// Gives a workload what it holds from now on, and takes it back.
     void hold(WorkloadId id, Held held);
     void give_back(WorkloadId id);
+    /// Its places in topologies are what it holds now.
+    void hold_places(WorkloadId id);
     /// What it really uses of one pod set: as admitted, less what was reclaimed since.
     std::vector<Share> live_shares(const Held& held, std::size_t pod_set) const;
     /// Pods of a holder that are done give back what they had.

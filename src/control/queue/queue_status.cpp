@@ -62,6 +62,9 @@ ConditionText active_of_cluster_queue(const kube::Object& queue,
         case Active::flavor_not_found:
             return {"Active", "False", "FlavorNotFound",
                     no + "references missing ResourceFlavor(s): " + report.detail + "."};
+        case Active::topology_not_found:
+            return {"Active", "False", "TopologyNotFound",
+                    no + "there is no Topology " + report.detail + " for a TAS flavor."};
         case Active::cohort_cycle:
             return {"Active", "False", "Unknown", no + "its cohorts form a circle."};
         case Active::cluster_queue_not_found:
@@ -81,6 +84,7 @@ ConditionText active_of_local_queue(const decide::QueueReport& report) {
         case Active::cluster_queue_not_found:
             return {"Active", "False", "ClusterQueueDoesNotExist", no};
         case Active::flavor_not_found:
+        case Active::topology_not_found:
         case Active::cohort_cycle:
         case Active::cluster_queue_inactive:
             break;

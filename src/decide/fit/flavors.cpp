@@ -5,6 +5,8 @@
 #include <array>
 #include <limits>
 
+#include "decide/fit/places.h"
+
 namespace muster::decide {
 
 namespace {
@@ -71,6 +73,7 @@ struct Chooser {
     bool is_covered(const Joint& joint);
     bool choose_in_group(const Joint& joint, std::size_t group, const Requests& wanted);
     bool flavor_allows(const Joint& joint, const GroupPlan& group, FlavorId flavor);
+    bool topology_allows(const Joint& joint, const Flavor& flavor, FlavorId id);
     bool is_pinned(const Joint& joint, FlavorId flavor, const Requests& wanted) const;
     Offer offer_of(const Joint& joint, FlavorId flavor, const Requests& wanted);
     Grade grade_of(const Joint& joint, FlavorResource what, Amount amount);
@@ -316,6 +319,28 @@ bool Chooser::flavor_allows(const Joint& joint, const GroupPlan& group, FlavorId
             obstacles.push_back(obstacle(Obstacle::Rule::node_affinity, joint, flavor));
             return false;
         }
+    }
+    return topology_allows(joint, *spec, flavor);
+}
+
+// Who asks for a place needs a topology that has the level. Who does not may have one only where
+// the queue has nothing else.
+bool Chooser::topology_allows(const Joint& joint, const Flavor& flavor, FlavorId id) {
+    for (const std::size_t member : joint.members) {
+        const TopologyRequest& request = shape.pod_sets[member].topology;
+        auto rule = Obstacle::Rule::topology_only;
+        if (asks_for_topology(request)) {
+            if (search.topologies != nullptr &&
+                search.topologies->has_levels(flavor.name, request)) {
+                continue;
+            }
+            rule = flavor.topology.empty() ? Obstacle::Rule::no_topology
+                                           : Obstacle::Rule::no_topology_level;
+        } else if (flavor.topology.empty() || has_only_topologies(search.book, search.plan)) {
+            continue;
+        }
+        obstacles.push_back(obstacle(rule, joint, id));
+        return false;
     }
     return true;
 }

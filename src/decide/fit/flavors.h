@@ -15,6 +15,7 @@
 #include "decide/decision.h"
 #include "decide/fit/shape.h"
 #include "decide/ids.h"
+#include "decide/place/topology_book.h"
 #include "decide/quota/tree.h"
 
 namespace muster::decide {
@@ -58,6 +59,7 @@ struct Share {
 struct PodSetFit {
     std::int64_t count = 0;
     std::vector<Share> shares;
+    std::optional<TopologyAssignment> places = {};  // In the topology of its flavor, if any.
 };
 
 /// Flavors for a whole workload.
@@ -94,8 +96,9 @@ struct FlavorSearch {
     const Options& options;
     /// Asked only about what is not free now. It may change the tree while it runs.
     std::function<PreemptionOutlook(FlavorResource, Amount)> outlook;
-    const FlavorMemory* memory = nullptr;  // Null: every search begins at the first flavor.
-    const Fit* pinned = nullptr;           // Not null: only the flavors of this fit count.
+    const FlavorMemory* memory = nullptr;      // Null: every search begins at the first flavor.
+    const Fit* pinned = nullptr;               // Not null: only the flavors of this fit count.
+    const TopologyBook* topologies = nullptr;  // Null: there are none.
 };
 
 struct FlavorAnswer {

@@ -28,6 +28,7 @@ std::shared_ptr<const Shape> make_shape(const std::vector<PodSet>& pod_sets, Wor
         need.count = std::max<std::int64_t>(0, pod_set.count - pod_set.reclaimable);
         need.min_count = std::min(need.count, pod_set.min_count.value_or(need.count));
         need.group = pod_set.group;
+        need.topology = pod_set.topology;
         need.pod = std::make_shared<const PodShape>(pod_set.pod);
         for (const auto& [name, amount] : pod_set.pod.requests) {
             if (name == "pods" || amount.value < 0) continue;

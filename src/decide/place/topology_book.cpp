@@ -248,6 +248,52 @@ void TopologyBook::release(const std::string& workload) {
     }
 }
 
+void TopologyBook::count_out(const std::string& workload) {
+    const std::vector<Held>* held = held_.find(workload);
+    if (held == nullptr) return;
+    for (const Held& part : *held)
+        count_held(part, -1);
+}
+
+void TopologyBook::count_in(const std::string& workload) {
+    const std::vector<Held>* held = held_.find(workload);
+    if (held == nullptr) return;
+    for (const Held& part : *held)
+        count_held(part, 1);
+}
+
+std::optional<std::string> TopologyBook::node_of(const std::string& pod) const {
+    const PodEntry* entry = pods_.find(pod);
+    if (entry == nullptr) return std::nullopt;
+    return entry->node;
+}
+
+std::vector<std::string> TopologyBook::failed_hosts(const std::string& workload) const {
+    std::set<std::string> failed;
+    const std::vector<Held>* held = held_.find(workload);
+    if (held == nullptr) return {};
+    for (const Held& part : *held) {
+        if (!part.place.first.empty()) continue;
+        const std::string& host = part.place.second.front();
+        const std::set<std::string>* sharing = hosts_.find(host);
+        const bool lives =
+            sharing != nullptr &&
+            std::any_of(sharing->begin(), sharing->end(), [&](const std::string& name) {
+                return nodes_.find(name)->node->condition == Node::Condition::ready ||
+                       has_pod_on(workload, name);
+            });
+        if (!lives) failed.insert(host);
+    }
+    return {failed.begin(), failed.end()};
+}
+
+bool TopologyBook::has_pod_on(const std::string& workload, const std::string& node) const {
+    const std::set<std::string>* pods = pods_of_.find(workload);
+    if (pods == nullptr) return false;
+    return std::any_of(pods->begin(), pods->end(),
+                       [&](const std::string& pod) { return pods_.find(pod)->node == node; });
+}
+
 void TopologyBook::count_held(const Held& held, std::int64_t times) {
     Amounts& sum = taken_[held.place];
     add_to(sum, held.amounts, times);

@@ -56,8 +56,14 @@ public:
     void hold(const std::string& workload, const std::vector<TopologyAsk>& asks,
               const Assignments& assignments);
     void release(const std::string& workload);
+    /// As if it held nothing, and back, for trials on a copy. Requires: out before in.
+    void count_out(const std::string& workload);
+    void count_in(const std::string& workload);
+    /// True when a pod of the workload sits on the node.
+    bool has_pod_on(const std::string& workload, const std::string& node) const;
     bool holds(const std::string& workload) const { return held_.contains(workload); }
 
+    bool exists(const std::string& topology) const { return topologies_.contains(topology); }
     /// True when the flavor names a topology.
     bool has_topology(std::string_view flavor) const { return flavors_.contains(flavor); }
     /// True when the flavor's topology exists and has every level that the request names.
@@ -76,6 +82,11 @@ public:
 
     /// Workloads with places on this node, by name.
     std::vector<std::string> workloads_on(const std::string& hostname) const;
+    /// Where a pod sits; absent when it is unknown.
+    std::optional<std::string> node_of(const std::string& pod) const;
+    /// Of these places, the hosts on which nothing can run any more: gone, or not ready with none
+    /// of the workload's pods left. In order.
+    std::vector<std::string> failed_hosts(const std::string& workload) const;
     /// Grows whenever an answer may change.
     std::uint64_t version() const { return version_; }
 
