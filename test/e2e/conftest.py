@@ -17,8 +17,9 @@ MUSTER = pathlib.Path(os.environ.get("MUSTER", ROOT / "build/release/muster"))
 class Muster:
     """One `muster up` with a data folder of its own, and the command line on it."""
 
-    def __init__(self, folder: pathlib.Path, nodes: list[str], flags: list[str] = ()):
-        self.folder, self.nodes, self.flags = folder, nodes, list(flags)
+    def __init__(self, folder: pathlib.Path, nodes: list[str], flags: list[str] = (), user: int | None = None):
+        self.folder, self.nodes, self.flags, self.user = folder, nodes, list(flags), user
+        self.program = MUSTER
         self.kubeconfig = folder / "kubeconfig"
         self.env = dict(os.environ, KUBECONFIG=str(self.kubeconfig))
         self.log = (folder / "muster.log").open("a")
@@ -26,11 +27,13 @@ class Muster:
         self.process = None
 
     def start(self, timeout: float = 60) -> "Muster":
-        command = [str(MUSTER), "up", "--data", str(self.folder / "state"), "--kubeconfig", str(self.kubeconfig),
+        command = [str(self.program), "up", "--data", str(self.folder / "state"), "--kubeconfig", str(self.kubeconfig),
                    "--listen", f"127.0.0.1:{self.port}", *self.flags]
         for node in self.nodes:
             command += ["--node", node]
-        self.process = subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        identity = {} if self.user is None else {"user": self.user, "group": self.user, "extra_groups": []}
+        self.process = subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, stderr=self.log, text=True,
+                                        **identity)
         deadline = time.time() + timeout
         for line in self.process.stdout:
             if line.strip() == "ready":
@@ -102,6 +105,14 @@ def make_muster():
 @pytest.fixture
 def muster(make_muster):
     return make_muster().start()
+
+
+def read(path: pathlib.Path) -> bytes:
+    """A file's content; nothing when it cannot be read (any more)."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 QUEUES = (ROOT / "deploy/samples/story/1-queues.yaml").read_text()

@@ -3,7 +3,7 @@ import pathlib
 import re
 import subprocess
 
-from conftest import QUEUES, job
+from conftest import QUEUES, job, read
 from test_queues import done
 
 
@@ -43,13 +43,6 @@ def test_a_stop_leaves_no_process_behind(make_muster):
     assert muster.stop() == 0
     found = [p for p in pathlib.Path("/proc").glob("[0-9]*/cmdline") if b"98765" in read(p)]
     assert found == []
-
-
-def read(path: pathlib.Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
 
 
 def test_a_data_folder_in_use_is_refused_in_one_sentence(make_muster):
