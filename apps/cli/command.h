@@ -21,6 +21,7 @@ struct Globals {
     std::string token;
     std::string as;
     std::string ns;
+    std::vector<std::string> after_dashes;  // What follows --, word by word as it was typed.
 };
 
 /// One command's way to its server; connects when first asked.

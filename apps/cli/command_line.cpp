@@ -168,6 +168,10 @@ void add_exec(CLI::App& app, const std::shared_ptr<Globals>& globals, Chosen& ch
     verb->add_flag("-i,--stdin", options->input, "Give it standard input");
     verb->add_flag("-t,--tty", options->terminal, "On a terminal");
     verb->add_option("arguments", options->arguments, "-- COMMAND [ARGUMENT...]");
+    verb->parse_complete_callback([options, globals] {
+        const auto& typed = globals->after_dashes;
+        options->arguments.insert(options->arguments.end(), typed.begin(), typed.end());
+    });
 }
 
 void add_changes(CLI::App& app, const std::shared_ptr<Globals>& globals, Chosen& chosen) {
@@ -309,7 +313,11 @@ int run(const std::vector<std::string>& arguments) {
     for (auto* add : {add_get, add_describe, add_writes, add_delete, add_wait, add_logs, add_exec,
                       add_changes, add_scale, add_questions})
         add(app, globals, chosen);
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    // The parser takes [ ... ] for a list; a command's words are nobody's to change.
+    const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+    if (dashes != arguments.end()) globals->after_dashes.assign(dashes + 1, arguments.end());
+    std::vector<std::string> reversed(arguments.begin(), dashes);
+    std::reverse(reversed.begin(), reversed.end());
     try {
         app.parse(reversed);
     } catch (const CLI::ParseError& error) {

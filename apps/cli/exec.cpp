@@ -24,6 +24,7 @@ constexpr char output_channel = 1;
 constexpr char error_channel = 2;
 constexpr char status_channel = 3;
 constexpr char resize_channel = 4;
+constexpr Duration look_at_window = milliseconds(200);
 constexpr char close_channel = static_cast<char>(0xff);
 
 /// The terminal as the program in the container wants it, and back at the end.
@@ -86,11 +87,13 @@ private:
     void opened(std::shared_ptr<net::Channel> channel, const net::Response& answer);
     void message_came(std::string_view message);
     void send_input();
+    void tell_size();
 
     Session& session_;
     const ExecOptions& options_;
     std::shared_ptr<net::Channel> channel_;
     std::optional<net::AsioLoop::WatchId> input_;
+    std::string told_size_;
     std::optional<Ending> ending_;
     std::optional<ServerError> refused_;
 };
@@ -117,7 +120,7 @@ void Execution::opened(std::shared_ptr<net::Channel> channel, const net::Respons
     channel_ = std::move(channel);
     channel_->on_message([this](std::string_view message) { message_came(message); });
     channel_->on_closed([this] { session_.loop().stop(); });
-    if (options_.terminal) channel_->send(size_message());
+    if (options_.terminal) tell_size();
     if (!options_.input) return;
     struct stat info {};
     if (fstat(STDIN_FILENO, &info) == 0 && S_ISREG(info.st_mode)) {
@@ -133,6 +136,16 @@ void Execution::opened(std::shared_ptr<net::Channel> channel, const net::Respons
     }
     input_ = session_.loop().watch(STDIN_FILENO, {.read = true, .write = false},
                                    [this](net::AsioLoop::Interest) { send_input(); });
+}
+
+/// A window is resized now and then; asking for its size costs nothing.
+void Execution::tell_size() {
+    const std::string size = size_message();
+    if (size != told_size_) channel_->send(size);
+    told_size_ = size;
+    session_.loop().after(look_at_window, [this] {
+        if (!ending_) tell_size();
+    });
 }
 
 void Execution::send_input() {

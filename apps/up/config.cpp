@@ -1,6 +1,7 @@
 // apps/up/config.cpp - takes the images out of the configuration and leaves the rest to the queues.
 #include "apps/up/config.h"
 
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -17,16 +18,31 @@ using api::Value;
     throw Error(Reason::invalid, "error: --config " + path + ": " + text);
 }
 
+std::vector<std::string> words_of(const std::string& path, const Value& list, const char* field) {
+    std::vector<std::string> words;
+    bool good = list.is_null() || list.is_array();
+    for (const Value& word : list.items()) {
+        good = good && word.is_string();
+        words.push_back(word.text());
+    }
+    if (!good) refuse(path, "images: " + std::string(field) + " is a list of words");
+    return words;
+}
+
 agent::ImageMapping image_of(const std::string& path, const Value& image) {
     for (const auto& member : image.members()) {
-        if (member.key != "pattern" && member.key != "environment" && member.key != "variables")
+        static const std::set<std::string_view> known = {"pattern", "environment", "variables",
+                                                         "command", "args"};
+        if (!known.contains(member.key))
             refuse(path, "images: no such field \"" + member.key +
-                             "\"; there are pattern, environment and variables");
+                             "\"; there are pattern, environment, variables, command and args");
     }
     const bool good = image["pattern"].is_string() && !image["pattern"].as_string().empty() &&
                       (image["environment"].is_null() || image["environment"].is_string());
     if (!good) refuse(path, "images: each has a pattern and the folder of its environment");
     agent::ImageMapping mapping{image["pattern"].text(), image["environment"].text(), {}};
+    mapping.command = words_of(path, image["command"], "command");
+    mapping.args = words_of(path, image["args"], "args");
     for (const auto& variable : image["variables"].members())
         mapping.variables.emplace_back(variable.key, variable.value.text());
     return mapping;

@@ -25,17 +25,22 @@ TEST_CASE("Muster's own document sets capacity, order and images") {
     const Config config = parse_config(
         "file", std::string(own) +
                     "appWrappers: {capacity: Aggregate, order: FIFO}\n"
-                    "images: [{pattern: 'a/*', environment: /opt/a, variables: {K: v}}]\n");
+                    "images: [{pattern: 'a/*', environment: /opt/a, variables: {K: v},\n"
+                    "  command: [run, it], args: [usual]}]\n");
     CHECK(config.queues.capacity == decide::Options::Capacity::aggregate);
     CHECK(config.queues.order == decide::Options::Order::fifo);
     REQUIRE(config.images.size() == 1);
     CHECK(config.images[0].environment == "/opt/a");
     CHECK(config.images[0].variables.size() == 1);
+    CHECK(config.images[0].command == std::vector<std::string>{"run", "it"});
+    CHECK(config.images[0].args == std::vector<std::string>{"usual"});
 }
 
 TEST_CASE("what is wrong is named with what is allowed") {
     CHECK(problem_of(std::string(own) + "images: [{pattern: a, folder: b}]\n")
               .find("no such field \"folder\"") != std::string::npos);
+    CHECK(problem_of(std::string(own) + "images: [{pattern: a, command: run}]\n")
+              .find("command is a list of words") != std::string::npos);
     CHECK(problem_of(std::string(own) + "imges: []\n").find("imges") != std::string::npos);
     CHECK(problem_of("a: [").find("--config file") != std::string::npos);
     CHECK(problem_of("a: 1\na: 2\n").find("stands twice") != std::string::npos);

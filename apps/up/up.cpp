@@ -245,6 +245,9 @@ void Parts::make_agent() {
     options.data_directory = data_.path();
     options.nodes = prepared_.nodes;
     options.certificate_authority_pem = prepared_.keys.authority.certificate_pem;
+    options.network_renewed = [this] {
+        front_->add_listener(network_.listen(agent::kApiServiceAddress, 443));
+    };
     if (const char* python = std::getenv("MUSTER_PYTHON_HOME"); python && *python != '\0') {
         const auto ray = agent::ray_images(python);
         options.images.insert(options.images.begin(), ray.begin(), ray.end());

@@ -16,6 +16,7 @@ namespace muster::agent {
 namespace {
 
 constexpr std::uint32_t kFirstPod = (10U << 24) | (244U << 16) | (1U << 8) | 1U;  // 10.244.1.1
+constexpr Duration kNetworkRetry = seconds(2);
 constexpr std::uint32_t kLastPod = (10U << 24) | (244U << 16) | (254U << 8) | 254U;
 
 std::uint32_t number_of(const std::string& ip) {
@@ -44,13 +45,14 @@ Agent::State::State(Options its_options, Network& its_network, net::AsioLoop& it
       loop(its_loop),
       transport(its_transport),
       machine(network, loop),
-      nodes(options, loop, transport),
+      nodes(options, network, loop, transport),
       events(loop, transport),
       host{loop,
            transport,
            machine,
            options,
            home_folder(),
+           network.rootless(),
            [this](const std::string& ns) { return names.services_in(ns); },
            [this](const std::string& node) { return nodes.address_of(node); },
            [this] { return take_address(); },
@@ -63,7 +65,42 @@ void Agent::State::start() {
     dns = std::make_unique<DnsServer>(network, loop, names);
     forwarder = std::make_unique<Forwarder>(network);
     nodes.start();
+    watch_network();
     watch();
+}
+
+void Agent::State::watch_network() {
+    network_watch = loop.watch(network.sign_of_life(), {.read = true, .write = false},
+                               [this](net::AsioLoop::Interest) { network_lost(); });
+}
+
+/// The process that held the pods' network has ended, and all pods with it: they tell of that
+/// themselves.
+void Agent::State::network_lost() {
+    loop.unwatch(*network_watch);
+    network_watch.reset();
+    log_warning("agent",
+                "the process that held the pods' network was ended from outside: pods are "
+                "started again in a new one");
+    make_network_again();
+}
+
+/// Waits some milliseconds for the new holder; without it there is nothing else to do.
+void Agent::State::make_network_again() {
+    if (stopped) return;
+    try {
+        network.reopen();
+        dns.reset();
+        dns = std::make_unique<DnsServer>(network, loop, names);
+        forwarder->renew();
+        options.network_renewed();
+        watch_network();
+    } catch (const Error& error) {
+        log_warning("agent", std::string("the pods' network cannot be made: ") + error.what());
+        loop.after(kNetworkRetry, [weak = weak_from_this()] {
+            if (const auto self = weak.lock()) self->make_network_again();
+        });
+    }
 }
 
 void Agent::State::find_old_pods() {
@@ -107,13 +144,18 @@ void Agent::State::watch() {
                                                              names_changed();
                                                          },
                                                          [] {}});
-    add({{"", "pods"}, "v1"},
-        {[this](const kube::ObjectPtr& pod) { take_pod(pod); },
-         [this](const api::Key& key, std::int64_t) { drop_pod(key); }, [this] { end_orphans(); }});
+    add({{"", "pods"}, "v1"}, {[this](const kube::ObjectPtr& pod) { take_pod(pod); },
+                               [this](const api::Key& key, std::int64_t) { drop_pod(key); },
+                               [this] {
+                                   tell_strangers();
+                                   end_orphans();
+                               }});
 }
 
 void Agent::State::take_pod(const kube::ObjectPtr& pod) {
-    if (stopped || !nodes.is_ours(pod->value["spec"]["nodeName"].text())) return;
+    const std::string node = pod->value["spec"]["nodeName"].text();
+    if (!stopped && !told_strangers && !node.empty() && !nodes.is_ours(node)) ++strangers[node];
+    if (stopped || !nodes.is_ours(node)) return;
     std::string& uid = uids[{pod->key.ns, pod->key.name}];
     if (uid != pod->uid) {
         // The same name, another pod: what ran under the name before is ended.
@@ -136,6 +178,21 @@ void Agent::State::drop_pod(const api::Key& key) {
     const auto worker = workers.find(uid->second);
     uids.erase(uid);
     if (worker != workers.end()) worker->second->object_gone();
+}
+
+/// Pods of nodes that an earlier start had declared, and this one has not: nobody runs or ends
+/// them.
+void Agent::State::tell_strangers() {
+    told_strangers = true;
+    for (const auto& [node, pods] : strangers)
+        log_warning("agent", "node " + node + " is not declared any more: its " +
+                                 std::to_string(pods) + (pods == 1 ? " pod stays" : " pods stay") +
+                                 " as they are, without processes; start muster up with --node " +
+                                 node +
+                                 ":... again, or remove them with `kubectl delete pod NAME "
+                                 "--force` and the node with `kubectl delete node " +
+                                 node + "`");
+    strangers.clear();
 }
 
 /// Pods of an earlier life whose objects are gone.
@@ -216,6 +273,8 @@ void Agent::start() {
 
 void Agent::stop() {
     state_->stopped = true;
+    if (state_->network_watch) state_->loop.unwatch(*state_->network_watch);
+    state_->network_watch.reset();
     state_->watchers.clear();
     state_->workers.clear();
     state_->machine.let_go();

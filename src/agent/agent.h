@@ -34,6 +34,8 @@ struct ImageMapping {
     std::string environment;  // A folder whose bin/ comes first in PATH; empty: the machine as it
                               // is.
     std::vector<std::pair<std::string, std::string>> variables;  // Set before the pod's own.
+    std::vector<std::string> command = {};  // The image's entry point: before the pod's args.
+    std::vector<std::string> args = {};     // Used when the pod names neither command nor args.
 };
 
 /// Plain base images (busybox, alpine, debian, ubuntu, python, ...) run on the machine as it is.
@@ -48,6 +50,8 @@ struct Options {
     std::vector<ImageMapping> images = usual_images();  // The first that matches counts.
     std::string certificate_authority_pem;              // What pods find as ca.crt.
     std::string version = "v1.36.0";                    // kubeletVersion in the Node objects.
+    /// The pods' network had to be made anew: what listened in it must listen again.
+    std::function<void()> network_renewed = [] {};
 };
 
 /// What the API server asks of a node, with the methods of apiserver::Node (apps/ adapts it: the

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -32,6 +33,10 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
     void end_orphans();
     void take_run(const std::string& uid, const RunReport& report);
     void names_changed();
+    void watch_network();
+    void network_lost();
+    void make_network_again();
+    void tell_strangers();
     void worker_over(const std::string& uid);
     std::string take_address();
     PodWorker* find_worker(const std::string& ns, const std::string& pod);
@@ -51,8 +56,11 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
     std::map<std::pair<std::string, std::string>, std::string> uids;
     std::map<std::string, FoundPod> found;  // Not yet claimed by an object.
     std::vector<std::unique_ptr<kube::Watcher>> watchers;
+    std::map<std::string, int> strangers;  // Pods of nodes that are not declared, until told.
+    std::optional<net::AsioLoop::WatchId> network_watch;
     std::set<std::uint32_t> addresses;  // In use.
     std::uint32_t last_address = 0;
+    bool told_strangers = false;
     bool names_posted = false;
     int ending = 0;
     bool stopped = false;

@@ -1,6 +1,7 @@
 // agent/container_process.cpp - see container_process.h.
 #include "agent/container_process.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -12,12 +13,16 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/cgroup_tree.h"
 #include "agent/container_root.h"
+#include "agent/identity.h"
+#include "agent/unix_socket.h"
 #include "base/error.h"
 
 namespace muster::agent {
@@ -66,10 +71,28 @@ void restore_signals() {
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+/// What a command is.
+struct Command {
+    std::vector<std::string> arguments;
+    std::vector<std::string> variables;
+    std::string directory;
+    Identity identity;
+    bool terminal = false;
+};
+
+Command command_of(const api::Value& spec, const api::Value& what, const api::Value& terminal) {
+    Command command{texts_of(what["argv"]), texts_of(spec["env"]), spec["cwd"].text(),
+                    identity_of(spec["identity"]), terminal.boolean_or(false)};
+    const auto names_terminal = [](const std::string& each) { return each.starts_with("TERM="); };
+    if (command.terminal &&
+        std::none_of(command.variables.begin(), command.variables.end(), names_terminal))
+        command.variables.emplace_back("TERM=xterm");
+    return command;
+}
+
 /// What the command itself does before it is the command. Says on `trouble` why it could not be.
-[[noreturn]] void become_command(std::vector<std::string> arguments,
-                                 std::vector<std::string> variables, const std::string& directory,
-                                 bool terminal, int trouble) {
+[[noreturn]] void become_command(Command command, int trouble) {
+    auto& [arguments, variables, directory, identity, terminal] = command;
     restore_signals();
     ::setsid();
     if (terminal) ::ioctl(0, TIOCSCTTY, 0);
@@ -82,7 +105,11 @@ void restore_signals() {
         give_up("the container has no command, and images are not read: set `command`");
     }
     try {
-        drop_capabilities();
+        // A change of user forgets what its parent's death means to it.
+        int parent_death = 0;
+        ::prctl(PR_GET_PDEATHSIG, &parent_death);
+        become(identity);
+        ::prctl(PR_SET_PDEATHSIG, parent_death);
     } catch (const Error& error) {
         say(trouble, error.what());
         ::_exit(127);
@@ -108,8 +135,12 @@ void pass_signals_on() {
     struct sigaction action {};
     action.sa_handler = pass_on;
     action.sa_flags = SA_RESTART;
-    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM, SIGCONT})
-        ::sigaction(signal, &action, nullptr);
+    // All but those that are its own (and the two that nobody handles).
+    for (int signal = 1; signal < NSIG; ++signal) {
+        const bool own = signal == SIGCHLD || signal == SIGSEGV || signal == SIGBUS ||
+                         signal == SIGILL || signal == SIGFPE || signal == SIGPIPE;
+        if (!own) ::sigaction(signal, &action, nullptr);
+    }
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -145,32 +176,92 @@ int wait_for(pid_t child) {
     }
 }
 
+/// A copy of somebody else's pipe would keep its reader from ever seeing the end.
+void close_all_but(std::vector<int> kept) {
+    std::sort(kept.begin(), kept.end());
+    unsigned from = 3;
+    for (const int fd : kept) {
+        if (fd < 3) continue;
+        const auto number = static_cast<unsigned>(fd);
+        if (number > from) ::close_range(from, number - 1, 0);
+        from = number + 1;
+    }
+    ::close_range(from, ~0U, 0);
+}
+
+/// Puts descriptors at 0, 1, 2 and 3, of which the last closes itself; nothing else stays open.
+void arrange(const std::array<int, 4>& descriptors) {
+    std::array<int, 4> high{};
+    for (std::size_t i = 0; i < 4; ++i)
+        high[i] = ::fcntl(descriptors[i], F_DUPFD, 10);
+    for (std::size_t i = 0; i < 4; ++i)
+        ::dup2(high[i], static_cast<int>(i));
+    ::close_range(4, ~0U, 0);
+    ::fcntl(3, F_SETFD, FD_CLOEXEC);
+}
+
+/// Makes a terminal of the container that this process is in, gives its master away over `socket`
+/// and returns the command's end: there its name is true.
+Descriptor make_terminal(int socket, const Identity& identity) {
+    const Descriptor master(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+    if (!master || ::unlockpt(master.get()) != 0)
+        throw Error(Reason::internal_error,
+                    std::string("cannot make a terminal: ") + std::strerror(errno));
+    Descriptor own(::ioctl(master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+    if (!own || !send_message(socket, "terminal", {master.get()}))
+        throw Error(Reason::internal_error,
+                    std::string("cannot open the terminal: ") + std::strerror(errno));
+    if (!identity.nested && identity.user != 0 &&
+        ::fchown(own.get(), static_cast<uid_t>(identity.user), static_cast<gid_t>(-1)) != 0)
+        throw Error(Reason::internal_error,
+                    std::string("cannot give the terminal away: ") + std::strerror(errno));
+    return own;
+}
+
+/// The container's ends of what start_container made.
+struct ContainerEnds {
+    Descriptor status;
+    Descriptor input;  // Empty: /dev/null.
+    Descriptor output;
+    Descriptor error;
+    Descriptor terminal;  // Empty: none.
+};
+
 /// The life of a container's first process.
-[[noreturn]] void be_container_init(const api::Value& spec, int status, int out, int error) {
+[[noreturn]] void be_container_init(const api::Value& spec, const std::vector<std::string>& groups,
+                                    ContainerEnds ends) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::prctl(PR_SET_NAME, "muster-init");
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // Where it is not process 1 anyway.
     ::setsid();
+    const int status = ends.status.release();
+    close_all_but(
+        {status, ends.input.get(), ends.output.get(), ends.error.get(), ends.terminal.get()});
     try {
+        enter_groups(groups);
         enter_root(root_plan_of(spec["root"]));
+        const Command command = command_of(spec, spec, spec["tty"]);
+        if (ends.terminal) {
+            ends.output = make_terminal(ends.terminal.get(), command.identity);
+            ends.terminal.reset();
+        }
         Pipe trouble = make_pipe();
         const pid_t child = ::fork();
         if (child < 0) throw Error(Reason::internal_error, "cannot fork");
         if (child == 0) {
             const int null = ::open("/dev/null", O_RDONLY);
-            ::dup2(null, 0);
-            ::dup2(out, 1);
-            ::dup2(error, 2);
-            ::dup2(trouble.write.get(), 3);
-            ::close_range(4, ~0U, 0);
-            ::fcntl(3, F_SETFD, FD_CLOEXEC);
-            become_command(texts_of(spec["argv"]), texts_of(spec["env"]), spec["cwd"].text(), false,
-                           3);
+            const int out = ends.output.get();
+            if (command.terminal)
+                arrange({out, out, out, trouble.write.get()});
+            else
+                arrange({ends.input ? ends.input.get() : null, out, ends.error.get(),
+                         trouble.write.get()});
+            become_command(command, 3);
         }
         child_of_init[0] = child;
         pass_signals_on();
         trouble.write.reset();
-        ::close(out);
-        ::close(error);
+        ends = {};
         const std::string text = trouble_of(trouble.read);
         say(status, text.empty() ? "started " + std::to_string(child) : "failed " + text);
         const int ended = wait_for(child);
@@ -178,6 +269,9 @@ int wait_for(pid_t child) {
     } catch (const Error& failure) {
         say(status, std::string("failed ") + failure.what());
     }
+    // In a shared pid namespace it stays until the others that it adopted have been ended.
+    while (spec["sharePid"].boolean_or(false))
+        ::pause();
     ::_exit(0);
 }
 
@@ -186,34 +280,43 @@ int open_process(pid_t pid) {
 }
 
 /// The life of what waits for a joined command.
-[[noreturn]] void be_joiner(int process, const api::Value& spec, const api::Value& request,
-                            int status, const std::array<int, 3>& stdio) {
+[[noreturn]] void be_joiner(int process, const Joining& joining, int status) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::setns(process, CLONE_NEWPID | CLONE_NEWNS) != 0) {
-        say(status, std::string("failed cannot enter the container: ") + std::strerror(errno));
+    std::vector<int> kept{process, status};
+    for (const Descriptor& each : joining.descriptors)
+        kept.push_back(each.get());
+    close_all_but(std::move(kept));
+    Pipe trouble;
+    pid_t child = -1;
+    try {
+        trouble = make_pipe();
+        enter_groups(joining.groups);
+        const bool shared = joining.spec["sharePid"].boolean_or(false);
+        if (::setns(process, CLONE_NEWNS | (shared ? 0 : CLONE_NEWPID)) != 0)
+            throw Error(Reason::internal_error,
+                        std::string("cannot enter the container: ") + std::strerror(errno));
+        const Command command = command_of(joining.spec, joining.request, joining.request["tty"]);
+        const auto given = [&joining](std::size_t at) { return joining.descriptors[at].get(); };
+        Descriptor terminal;
+        if (command.terminal) terminal = make_terminal(given(0), command.identity);
+        child = ::fork();
+        if (child < 0) throw Error(Reason::internal_error, "cannot fork");
+        if (child == 0) {
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // Ending the joiner ends the command.
+            const int own = terminal.get();
+            if (command.terminal)
+                arrange({own, own, own, trouble.write.get()});
+            else
+                arrange({given(0), given(1), given(2), trouble.write.get()});
+            become_command(command, 3);
+        }
+        for (const Descriptor& each : joining.descriptors)
+            ::close(each.get());
+    } catch (const Error& failure) {
+        say(status, std::string("failed ") + failure.what());
         ::_exit(1);
     }
-    Pipe trouble = make_pipe();
-    const pid_t child = ::fork();
-    if (child == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // Ending the joiner ends the command.
-        std::array<int, 4> high{};
-        for (std::size_t i = 0; i < 3; ++i)
-            high[i] = ::fcntl(stdio[i], F_DUPFD, 10);
-        high[3] = ::fcntl(trouble.write.get(), F_DUPFD, 10);
-        for (int i = 0; i < 4; ++i)
-            ::dup2(high[static_cast<std::size_t>(i)], i);
-        ::close_range(4, ~0U, 0);
-        ::fcntl(3, F_SETFD, FD_CLOEXEC);
-        std::vector<std::string> variables = texts_of(spec["env"]);
-        const bool terminal = request["tty"].boolean_or(false);
-        if (terminal) variables.emplace_back("TERM=xterm");
-        become_command(texts_of(request["argv"]), std::move(variables), spec["cwd"].text(),
-                       terminal, 3);
-    }
     trouble.write.reset();
-    for (const int fd : stdio)
-        ::close(fd);
     const std::string text = trouble_of(trouble.read);
     say(status, text.empty() ? "started " + std::to_string(child) : "failed " + text);
     const int ended = wait_for(child);
@@ -223,32 +326,49 @@ int open_process(pid_t pid) {
 
 }  // namespace
 
-Started start_container(const api::Value& spec) {
-    Pipe output = make_pipe();
-    Pipe error = make_pipe();
-    Pipe status = make_pipe();
+Started start_container(const api::Value& spec, const std::vector<std::string>& groups) {
+    Started started;
+    ContainerEnds ends;
+    const auto join_ends = [](Descriptor& ours, Descriptor& theirs, bool to_container) {
+        Pipe pipe = make_pipe();
+        ours = std::move(to_container ? pipe.write : pipe.read);
+        theirs = std::move(to_container ? pipe.read : pipe.write);
+    };
+    join_ends(started.status, ends.status, false);
+    if (spec["tty"].boolean_or(false)) {
+        int sockets[2];
+        if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
+            throw Error(Reason::internal_error,
+                        std::string("no socket pair: ") + std::strerror(errno));
+        started.terminal.reset(sockets[0]);
+        ends.terminal.reset(sockets[1]);
+    } else {
+        join_ends(started.output, ends.output, false);
+        join_ends(started.error, ends.error, false);
+        if (spec["stdin"].boolean_or(false)) join_ends(started.input, ends.input, true);
+    }
+    const unsigned long own_pids = spec["sharePid"].boolean_or(false) ? 0 : CLONE_NEWPID;
     const long pid =
-        ::syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, nullptr, nullptr, nullptr, 0);
+        ::syscall(SYS_clone, own_pids | CLONE_NEWNS | SIGCHLD, nullptr, nullptr, nullptr, 0);
     if (pid < 0)
         throw Error(Reason::internal_error,
                     std::string("cannot make a container's namespaces: ") + std::strerror(errno));
-    if (pid == 0) {
-        be_container_init(spec, status.write.release(), output.write.release(),
-                          error.write.release());
-    }
-    return {static_cast<pid_t>(pid), std::move(output.read), std::move(error.read),
-            std::move(status.read)};
+    if (pid == 0) be_container_init(spec, groups, std::move(ends));
+    started.pid = static_cast<pid_t>(pid);
+    return started;
 }
 
-Started join_container(pid_t container, const api::Value& spec, const api::Value& request, int in,
-                       int out, int error) {
-    const Descriptor process(open_process(container));
+Started join_container(const Joining& joining) {
+    const Descriptor process(open_process(joining.container));
     if (!process) throw Error(Reason::not_found, "the container is not running");
     Pipe status = make_pipe();
     const pid_t pid = ::fork();
     if (pid < 0) throw Error(Reason::internal_error, "cannot fork");
-    if (pid == 0) be_joiner(process.get(), spec, request, status.write.release(), {in, out, error});
-    return {pid, {}, {}, std::move(status.read)};
+    if (pid == 0) be_joiner(process.get(), joining, status.write.release());
+    Started started;
+    started.pid = pid;
+    started.status = std::move(status.read);
+    return started;
 }
 
 }  // namespace muster::agent

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -12,19 +13,29 @@ namespace muster::agent {
 
 /// A started process as its pod's init holds it.
 struct Started {
-    pid_t pid = -1;     // The first process of the container, or what waits for a joined one.
-    Descriptor output;  // Containers only.
-    Descriptor error;   // Containers only.
-    Descriptor status;  // Lines: "started PID", "exited CODE SIGNAL" or "failed TEXT".
+    pid_t pid = -1;       // The first process of the container, or what waits for a joined one.
+    Descriptor output;    // Containers only, without a terminal.
+    Descriptor error;     // Containers only, without a terminal.
+    Descriptor input;     // Containers with stdin and without a terminal.
+    Descriptor terminal;  // Containers with tty: a socket over which the terminal comes.
+    Descriptor status;    // Lines: "started PID", "exited CODE SIGNAL" or "failed TEXT".
 };
 
-/// Starts a container: a process in mount and pid namespaces of its own that enters the root, runs
-/// the command as its child, passes signals on, and tells how it ended. Throws Error.
-Started start_container(const api::Value& spec);
+/// Starts a container: a process in mount and (unless `sharePid`) pid namespaces of its own that
+/// enters the control groups and the root, runs the command as its child, passes signals on, and
+/// tells how it ended. Throws Error.
+Started start_container(const api::Value& spec, const std::vector<std::string>& groups);
 
-/// Runs a command inside the namespaces of the container whose first process is `container`.
-/// `spec` is the container's; `request` has argv and tty. Throws Error.
-Started join_container(pid_t container, const api::Value& spec, const api::Value& request, int in,
-                       int out, int error);
+/// A command that joins a container.
+struct Joining {
+    pid_t container = -1;  // Its first process.
+    const api::Value& spec;
+    const api::Value& request;  // argv, tty
+    const std::vector<std::string>& groups;
+    const std::vector<Descriptor>& descriptors;  // in, out, error; with tty: a socket.
+};
+
+/// Runs it inside the container's namespaces. Throws Error.
+Started join_container(const Joining& joining);
 
 }  // namespace muster::agent

@@ -9,9 +9,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <linux/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -135,12 +133,14 @@ private:
     void make_writable_places();
     void show_environments();
     void show(const BindMount& mount);
+    void hide(const std::string& path);
+    void freeze(const std::string& directory);
     void finish();
     std::string place_for(const std::string& target, mode_t kind);
     void make_mirror(const std::string& directory);
 
     const RootPlan& plan_;
-    std::vector<Descriptor> mirrors_;
+    std::vector<Descriptor> mirrors_;  // Read-only in the end.
     int staged_ = 0;
 };
 
@@ -198,19 +198,37 @@ void RootMaker::make_writable_places() {
         const std::string source = old(plan_.scratch) + "/" + name;
         make_directory(source, mode);
         ::chmod(source.c_str(), mode);
-        bind(source, place_for(target, S_IFDIR));
+        const std::string place = place_for(target, S_IFDIR);
+        bind(source, place);
+        if (plan_.read_only) freeze(place);
     };
     own("tmp", "/tmp", 01777);
     own("vartmp", "/var/tmp", 01777);
     make_directory("/run");
     mount_tmpfs("/run", "mode=0755,size=16m");
     make_directory("/run/lock", 01777);
-    if (!plan_.home.empty() && plan_.home != "/") own("home", plan_.home, 0755);
-    for (const std::string& path : plan_.hidden) {
-        if (!status_of(path)) continue;
-        mount_tmpfs(path, "mode=0555,size=4k");
-        set_read_only(AT_FDCWD, path.c_str(), Depth::one);
+    if (plan_.read_only) freeze("/run");
+    if (!plan_.home.empty() && plan_.home != "/") {
+        own("home", plan_.home, 0755);
+        const std::string home = old(plan_.scratch) + "/home";
+        if (plan_.owner != 0 &&
+            ::chown(home.c_str(), static_cast<uid_t>(plan_.owner), static_cast<gid_t>(-1)) != 0)
+            fail("cannot give the home folder to user " + std::to_string(plan_.owner));
     }
+    for (const std::string& path : plan_.hidden) {
+        if (status_of(path)) hide(path);
+    }
+}
+
+/// Muster's own data is nobody's business in a pod.
+void RootMaker::hide(const std::string& path) {
+    mount_tmpfs(path, "mode=0555,size=4k");
+    set_read_only(AT_FDCWD, path.c_str(), Depth::one);
+}
+
+/// Made read-only at the end, whatever is mounted over it until then.
+void RootMaker::freeze(const std::string& directory) {
+    mirrors_.emplace_back(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 void RootMaker::show_environments() {
@@ -224,6 +242,12 @@ void RootMaker::show(const BindMount& mount) {
     if (::stat(source.c_str(), &status) != 0) fail("cannot mount " + mount.source);
     const std::string place = place_for(mount.target, S_ISDIR(status.st_mode) ? S_IFDIR : S_IFREG);
     bind(source, place);
+    for (const std::string& hidden : plan_.hidden) {
+        const std::string above = mount.source.ends_with('/') ? mount.source : mount.source + "/";
+        if (!hidden.starts_with(above)) continue;
+        const std::string within = place + "/" + hidden.substr(above.size());
+        if (status_of(within)) hide(within);
+    }
     if (mount.read_only) set_read_only(AT_FDCWD, place.c_str(), Depth::all);
 }
 
@@ -320,6 +344,8 @@ api::Value to_value(const RootPlan& plan) {
                                {"sharedMemory", plan.shared_memory},
                                {"home", plan.home},
                                {"workingDirectory", plan.working_directory},
+                               {"readOnly", plan.read_only},
+                               {"owner", plan.owner},
                                {"hidden", texts(plan.hidden)},
                                {"environments", texts(plan.environments)},
                                {"mounts", mounts}});
@@ -332,6 +358,8 @@ RootPlan root_plan_of(const api::Value& value) {
     plan.shared_memory = value["sharedMemory"].text();
     plan.home = value["home"].text();
     plan.working_directory = value["workingDirectory"].text();
+    plan.read_only = value["readOnly"].boolean_or(false);
+    plan.owner = value["owner"].integer_or(0);
     plan.hidden = texts_of(value["hidden"]);
     plan.environments = texts_of(value["environments"]);
     for (const api::Value& mount : value["mounts"].items())
@@ -342,17 +370,6 @@ RootPlan root_plan_of(const api::Value& value) {
 
 void enter_root(const RootPlan& plan) {
     RootMaker(plan).make();
-}
-
-void drop_capabilities() {
-    for (unsigned long capability = 0; capability < 64; ++capability)
-        ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
-    ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    __user_cap_header_struct header{};
-    header.version = _LINUX_CAPABILITY_VERSION_3;
-    __user_cap_data_struct none[2]{};
-    if (::syscall(SYS_capset, &header, none) != 0 || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        fail("cannot give up capabilities");
 }
 
 }  // namespace muster::agent

@@ -2,6 +2,7 @@
 // its own writable places and volumes.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct RootPlan {
     std::string shared_memory;  // The pod's /dev/shm.
     std::string home;           // Replaced by an own empty one.
     std::string working_directory;
+    bool read_only = false;                 // Only volumes, /dev/shm and /dev can be written.
+    std::int64_t owner = 0;                 // Of the home folder.
     std::vector<std::string> hidden;        // Folders that look empty.
     std::vector<std::string> environments;  // Visible read-only, also where home hides them.
     std::vector<BindMount> mounts;          // Volumes and files, in this order.
@@ -34,8 +37,5 @@ RootPlan root_plan_of(const api::Value& value);
 /// Makes the root and enters it. The process must be in mount and pid namespaces of its own. Throws
 /// Error.
 void enter_root(const RootPlan& plan);
-
-/// Gives up every capability, for good and for all descendants.
-void drop_capabilities();
 
 }  // namespace muster::agent

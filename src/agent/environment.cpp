@@ -214,11 +214,18 @@ Environment make_environment(const Value& pod, const Value& container, const Sou
     return std::move(maker.made);
 }
 
-std::vector<std::string> command_line(const Value& container, const Variables& variables) {
+std::vector<std::string> command_line(const Value& container, const ImageMapping& image,
+                                      const Variables& variables) {
     std::vector<std::string> words;
-    for (const char* part : {"command", "args"})
+    const auto add = [&](const char* part) {
         for (const Value& word : container[part].items())
             words.push_back(expand(word.text_or(""), variables));
+        return !container[part].empty();
+    };
+    const bool own_command = add("command");
+    if (!own_command) words = image.command;
+    if (!add("args") && !own_command)
+        words.insert(words.end(), image.args.begin(), image.args.end());
     return words;
 }
 

@@ -26,7 +26,9 @@ Environment make_environment(const api::Value& pod, const api::Value& container,
                              const Sources& sources, const PodPlace& place,
                              const ImageMapping& image);
 
-/// Command and arguments with variables replaced; empty when the pod names neither.
-std::vector<std::string> command_line(const api::Value& container, const Variables& variables);
+/// Command and arguments with variables replaced, those of the image where the container names
+/// none; empty when nobody names any.
+std::vector<std::string> command_line(const api::Value& container, const ImageMapping& image,
+                                      const Variables& variables);
 
 }  // namespace muster::agent

@@ -1,5 +1,8 @@
 // agent/exec_stream.cpp - exec and attach: a WebSocket on one side, a process of a pod on the
 // other.
+//
+// Both are one session: outputs that are read, perhaps an input or a terminal that is written to.
+// An exec ends with its command, an attach with the container's output.
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -7,6 +10,7 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -19,22 +23,32 @@ namespace {
 
 constexpr std::size_t kBufferLimit = 1 << 20;
 constexpr Duration kSlowClient = milliseconds(20);
-constexpr Duration kLookPeriod = milliseconds(100);
 
 bool flag(const net::Request& request, std::string_view name) {
     const std::string_view value = request.query_value(name);
     return value == "true" || value == "1";
 }
 
-/// One exec. Lives on the agent's loop, kept alive by the machine until its process has ended.
+std::pair<Descriptor, Descriptor> make_pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+        throw Error(Reason::internal_error, std::string("no pipe: ") + std::strerror(errno));
+    return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+enum class StreamVerb { exec, attach };
+
+/// One exec or attach. Lives on the agent's loop, kept alive by the machine until its process has
+/// ended, or by its outputs.
 class ExecSession : public std::enable_shared_from_this<ExecSession> {
 public:
     ExecSession(std::shared_ptr<Agent::State> state, std::shared_ptr<ChannelBack> channel)
         : state_(std::move(state)), channel_(std::move(channel)) {}
 
-    void start(const net::Request& request, const Chosen& chosen);
+    void start(StreamVerb verb, const net::Request& request, const Chosen& chosen);
     void take(const std::string& message);
     void client_gone();
+    void abandon();
 
 private:
     /// One output of the process.
@@ -45,9 +59,13 @@ private:
         bool watching = false;
     };
 
-    LocalMachine::Exec open_terminal(LocalMachine::Exec exec, std::vector<Descriptor>& theirs);
-    LocalMachine::Exec open_pipes(LocalMachine::Exec exec, const net::Request& request,
-                                  std::vector<Descriptor>& theirs);
+    void start_exec(const net::Request& request, const Chosen& chosen);
+    void start_attach(const net::Request& request, const Chosen& chosen);
+    Descriptor open_output(std::size_t which, bool wanted);
+    Descriptor await_terminal();
+    void take_terminal();
+    void take_input(Descriptor input, const std::string& failure);
+    void resize();
     void watch(Output& output);
     void read(Output& output);
     void unwatch(Output& output);
@@ -57,89 +75,136 @@ private:
 
     std::shared_ptr<Agent::State> state_;
     std::shared_ptr<ChannelBack> channel_;
+    StreamVerb verb_ = StreamVerb::exec;
     std::string uid_;
+    std::string container_;
     std::string id_;
     std::array<Output, 2> outputs_;
+    Descriptor socket_;  // Where the terminal comes from.
+    net::AsioLoop::WatchId socket_watch_{};
     Descriptor input_;
     net::AsioLoop::WatchId input_watch_{};
     bool input_watching_ = false;
     std::string to_write_;
     bool input_ended_ = false;
+    bool input_coming_ = false;  // What is typed until then is kept.
+    bool closes_input_ = false;  // stdinOnce: the container's input ends with this session's.
     bool terminal_ = false;
+    winsize size_{};
     bool over_ = false;
     bool gone_ = false;
     int code_ = 0;
     std::string failure_;
+    std::shared_ptr<ExecSession> itself_;  // Until it is over, whoever else has let go.
 };
 
-void ExecSession::start(const net::Request& request, const Chosen& chosen) {
+void ExecSession::start(StreamVerb verb, const net::Request& request, const Chosen& chosen) {
+    itself_ = shared_from_this();
+    verb_ = verb;
     uid_ = chosen.uid;
+    container_ = chosen.container;
+    outputs_[1].channel = ExecChannel::error;
+    // Tells the client that the connection stands.
+    channel_->send(channel_message(ExecChannel::out, ""));
+    verb == StreamVerb::exec ? start_exec(request, chosen) : start_attach(request, chosen);
+    for (Output& output : outputs_)
+        if (output.fd && !output.watching) watch(output);
+}
+
+void ExecSession::start_exec(const net::Request& request, const Chosen& chosen) {
     terminal_ = flag(request, "tty");
     LocalMachine::Exec exec;
     for (const auto& [name, value] : request.query)
         if (name == "command") exec.command.push_back(value);
-    exec.terminal = terminal_;
-    std::vector<Descriptor> theirs;
-    exec = terminal_ ? open_terminal(exec, theirs) : open_pipes(exec, request, theirs);
-    // Tells the client that the connection stands.
-    channel_->send(channel_message(ExecChannel::out, ""));
-    for (Output& output : outputs_)
-        if (output.fd) watch(output);
+    std::array<Descriptor, 3> theirs;
+    if (terminal_) {
+        theirs[0] = await_terminal();
+        exec.terminal = theirs[0].get();
+    } else {
+        if (flag(request, "stdin")) {
+            auto [reads, writes] = make_pipe();
+            set_nonblocking(writes.get());
+            input_ = std::move(writes);
+            theirs[0] = std::move(reads);
+        } else {
+            theirs[0].reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+        }
+        theirs[1] = open_output(0, flag(request, "stdout"));
+        theirs[2] = open_output(1, flag(request, "stderr"));
+        exec.in = theirs[0].get();
+        exec.out = theirs[1].get();
+        exec.error = theirs[2].get();
+    }
     id_ = state_->machine.exec(uid_, chosen.container, exec,
                                [self = shared_from_this()](int code, const std::string& failure) {
                                    self->ended(code, failure);
                                });
 }
 
-LocalMachine::Exec ExecSession::open_terminal(LocalMachine::Exec exec,
-                                              std::vector<Descriptor>& theirs) {
-    Descriptor master(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
-    char name[128];
-    if (!master || ::grantpt(master.get()) != 0 || ::unlockpt(master.get()) != 0 ||
-        ::ptsname_r(master.get(), name, sizeof(name)) != 0)
-        throw Error(Reason::internal_error,
-                    std::string("cannot make a terminal: ") + std::strerror(errno));
-    theirs.emplace_back(::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));
-    exec.in = exec.out = exec.error = theirs.back().get();
-    set_nonblocking(master.get());
-    input_.reset(::fcntl(master.get(), F_DUPFD_CLOEXEC, 3));
-    outputs_[0].fd = std::move(master);
-    return exec;
+void ExecSession::start_attach(const net::Request& request, const Chosen& chosen) {
+    const bool wants_input = flag(request, "stdin");
+    terminal_ = chosen.has_terminal;
+    closes_input_ = wants_input && chosen.input_once;
+    input_coming_ = wants_input;
+    const Descriptor out = open_output(0, true);
+    const Descriptor error = open_output(1, true);
+    state_->machine.attach(
+        uid_, container_, out.get(), error.get(),
+        [self = shared_from_this(), wants_input](Descriptor input, const std::string& failure) {
+            if (!failure.empty()) return self->ended(1, failure);
+            if (wants_input || self->terminal_) self->take_input(std::move(input), failure);
+        });
 }
 
-LocalMachine::Exec ExecSession::open_pipes(LocalMachine::Exec exec, const net::Request& request,
-                                           std::vector<Descriptor>& theirs) {
-    const auto pipe = [] {
-        int ends[2];
-        if (::pipe2(ends, O_CLOEXEC) != 0)
-            throw Error(Reason::internal_error, std::string("no pipe: ") + std::strerror(errno));
-        return std::pair(Descriptor(ends[0]), Descriptor(ends[1]));
-    };
-    if (flag(request, "stdin")) {
-        auto [reads, writes] = pipe();
-        set_nonblocking(writes.get());
-        input_ = std::move(writes);
-        theirs.push_back(std::move(reads));
-    } else {
-        theirs.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    }
-    exec.in = theirs.back().get();
-    const std::array channels = {ExecChannel::out, ExecChannel::error};
-    const std::array wanted = {flag(request, "stdout"), flag(request, "stderr")};
-    const std::array places = {&exec.out, &exec.error};
-    for (std::size_t i = 0; i < 2; ++i) {
-        if (wanted[i]) {
-            auto [reads, writes] = pipe();
-            set_nonblocking(reads.get());
-            outputs_[i].fd = std::move(reads);
-            outputs_[i].channel = channels[i];
-            theirs.push_back(std::move(writes));
-        } else {
-            theirs.emplace_back(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-        }
-        *places[i] = theirs.back().get();
-    }
-    return exec;
+/// A pipe whose other end is the process's.
+Descriptor ExecSession::open_output(std::size_t which, bool wanted) {
+    if (!wanted) return Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    auto [reads, writes] = make_pipe();
+    set_nonblocking(reads.get());
+    outputs_[which].fd = std::move(reads);
+    return std::move(writes);
+}
+
+/// The terminal is made inside the container, where its name is true, and comes over a socket.
+Descriptor ExecSession::await_terminal() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        throw Error(Reason::internal_error, std::string("no socket pair: ") + std::strerror(errno));
+    socket_.reset(ends[0]);
+    set_nonblocking(socket_.get());
+    input_coming_ = true;
+    socket_watch_ = state_->loop.watch(socket_.get(), {.read = true, .write = false},
+                                       [weak = weak_from_this()](net::AsioLoop::Interest) {
+                                           if (const auto self = weak.lock()) self->take_terminal();
+                                       });
+    return Descriptor(ends[1]);
+}
+
+void ExecSession::take_terminal() {
+    if (!socket_) return;
+    Message message = receive_message(socket_.get());
+    if (message.kind == Message::Kind::none_now) return;
+    state_->loop.unwatch(socket_watch_);
+    socket_.reset();
+    if (message.descriptors.empty() || over_) return;  // It could not be made; `ended` says why.
+    Descriptor master = std::move(message.descriptors.front());
+    set_nonblocking(master.get());
+    take_input(Descriptor(::fcntl(master.get(), F_DUPFD_CLOEXEC, 3)), "");
+    outputs_[0].fd = std::move(master);
+    watch(outputs_[0]);
+}
+
+void ExecSession::take_input(Descriptor input, const std::string& failure) {
+    input_coming_ = false;
+    if (!input || !failure.empty()) return;
+    set_nonblocking(input.get());
+    input_ = std::move(input);
+    resize();
+    write_input();
+}
+
+void ExecSession::resize() {
+    if (terminal_ && input_ && size_.ws_col > 0) ::ioctl(input_.get(), TIOCSWINSZ, &size_);
 }
 
 void ExecSession::watch(Output& output) {
@@ -179,22 +244,23 @@ void ExecSession::read(Output& output) {
         if (!gone_)
             channel_->send(channel_message(output.channel, {piece, static_cast<std::size_t>(got)}));
     }
+    // An attach is over when the container writes no more.
+    if (verb_ == StreamVerb::attach && !outputs_[0].fd && !outputs_[1].fd) over_ = true;
     if (over_) finish_when_read();
 }
 
 void ExecSession::take(const std::string& message) {
     const ClientMessage parsed = parse_client_message(message);
-    if (parsed.kind == ClientMessage::Kind::input && input_) {
+    if (parsed.kind == ClientMessage::Kind::input && (input_ || input_coming_)) {
         to_write_ += parsed.bytes;
         write_input();
     } else if (parsed.kind == ClientMessage::Kind::end_of_input) {
         input_ended_ = true;
         write_input();
-    } else if (parsed.kind == ClientMessage::Kind::resize && terminal_ && input_) {
-        winsize size{};
-        size.ws_col = static_cast<unsigned short>(parsed.width);
-        size.ws_row = static_cast<unsigned short>(parsed.height);
-        ::ioctl(input_.get(), TIOCSWINSZ, &size);
+    } else if (parsed.kind == ClientMessage::Kind::resize) {
+        size_.ws_col = static_cast<unsigned short>(parsed.width);
+        size_.ws_row = static_cast<unsigned short>(parsed.height);
+        resize();
     }
 }
 
@@ -221,15 +287,28 @@ void ExecSession::write_input() {
     }
     if (input_watching_) state_->loop.unwatch(input_watch_);
     input_watching_ = false;
-    if (input_ended_ && !terminal_) input_.reset();
+    if (!input_ended_ || terminal_ || !input_) return;
+    input_.reset();
+    if (std::exchange(closes_input_, false)) state_->machine.close_input(uid_, container_);
 }
 
 void ExecSession::client_gone() {
     gone_ = true;
-    if (!over_) state_->machine.kill_exec(uid_, id_);
+    if (over_) return;
+    if (verb_ == StreamVerb::exec) return state_->machine.kill_exec(uid_, id_);
+    over_ = true;  // The container runs on.
+    if (std::exchange(closes_input_, false)) state_->machine.close_input(uid_, container_);
+    finish_when_read();
+}
+
+/// It could not be started.
+void ExecSession::abandon() {
+    gone_ = over_ = true;
+    finish_when_read();
 }
 
 void ExecSession::ended(int code, const std::string& failure) {
+    take_terminal();  // It was sent before the command was started.
     over_ = true;
     code_ = code;
     failure_ = failure;
@@ -241,8 +320,10 @@ void ExecSession::ended(int code, const std::string& failure) {
 /// What the process wrote comes first. A process that it left behind may keep the pipes open: it is
 /// not waited for.
 void ExecSession::finish_when_read() {
-    if (channel_->buffered() > kBufferLimit && !gone_) return;
-    if (!channel_) return;
+    if (channel_->buffered() > kBufferLimit && !gone_) {
+        state_->loop.after(kSlowClient, [self = shared_from_this()] { self->finish_when_read(); });
+        return;
+    }
     for (Output& output : outputs_) {
         unwatch(output);
         output.fd.reset();
@@ -250,87 +331,43 @@ void ExecSession::finish_when_read() {
     if (input_watching_) state_->loop.unwatch(input_watch_);
     input_watching_ = false;
     input_.reset();
+    if (socket_) state_->loop.unwatch(socket_watch_);
+    socket_.reset();
+    const auto last = std::exchange(itself_, nullptr);
     if (std::exchange(gone_, true)) return;
     channel_->send(channel_message(ExecChannel::status, exit_status(code_, failure_)));
     channel_->close();
 }
 
-/// Shows what a container writes from now on.
-class AttachSession : public std::enable_shared_from_this<AttachSession> {
-public:
-    AttachSession(std::shared_ptr<Agent::State> state, std::shared_ptr<ChannelBack> channel,
-                  const Chosen& chosen)
-        : state_(std::move(state)), channel_(std::move(channel)), chosen_(chosen) {}
-
-    void start() {
-        fd_.reset(::open((chosen_.directory + "/logs/" + chosen_.container + "/" +
-                          std::to_string(chosen_.attempt) + ".log")
-                             .c_str(),
-                         O_RDONLY | O_CLOEXEC));
-        if (fd_) ::lseek(fd_.get(), 0, SEEK_END);
-        channel_->send(channel_message(ExecChannel::out, ""));
-        look();
-    }
-    void client_gone() { gone_ = true; }
-
-private:
-    void look() {
-        if (gone_) return;
-        const auto worker = state_->workers.find(chosen_.uid);
-        bool over = worker == state_->workers.end();
-        if (!over) {
-            const auto seen = worker->second->seen().containers.find(chosen_.container);
-            over = seen == worker->second->seen().containers.end() ||
-                   seen->second.attempt != chosen_.attempt ||
-                   seen->second.phase == ContainerSeen::Phase::exited;
-        }
-        char piece[32 << 10];
-        ssize_t got = 0;
-        while (fd_ && (got = ::read(fd_.get(), piece, sizeof(piece))) > 0)
-            rest_.append(piece, static_cast<std::size_t>(got));
-        send_lines();
-        if (over) {
-            channel_->send(channel_message(ExecChannel::status, exit_status(0, "")));
-            return channel_->close();
-        }
-        state_->loop.after(kLookPeriod, [self = shared_from_this()] { self->look(); });
-    }
-
-    void send_lines() {
-        std::size_t at = 0;
-        for (std::size_t end = 0; (end = rest_.find('\n', at)) != std::string::npos; at = end + 1) {
-            const auto line = parse_log_line(std::string_view(rest_).substr(at, end - at));
-            if (!line) continue;
-            std::string text(line->text);
-            if (!line->partial) text += '\n';
-            channel_->send(channel_message(
-                line->stream == "stderr" ? ExecChannel::error : ExecChannel::out, text));
-        }
-        rest_.erase(0, at);
-    }
-
-    std::shared_ptr<Agent::State> state_;
-    std::shared_ptr<ChannelBack> channel_;
-    Chosen chosen_;
-    Descriptor fd_;
-    std::string rest_;
-    bool gone_ = false;
-};
-
 /// Upgrades the connection, then makes a session on the agent's loop and joins the two.
-template <typename Make>
-void upgrade_and_start(const std::shared_ptr<Agent::State>& state, const net::Request& request,
-                       const std::shared_ptr<WayBack>& back, Loop& caller, Make make) {
+void run_stream(const std::shared_ptr<Agent::State>& state, StreamVerb verb,
+                const net::Request& request, const Chosen& chosen,
+                const std::shared_ptr<WayBack>& back) {
     const std::string protocol =
         choose_protocol(request, {"v5.channel.k8s.io", "v4.channel.k8s.io"});
     if (protocol.empty())
         throw Error(Reason::bad_request,
                     "exec and attach need a WebSocket with subprotocol v5.channel.k8s.io or "
                     "v4.channel.k8s.io (kubectl 1.31 or newer)");
+    Loop& caller = back->caller();
     back->upgrade(protocol, [=, &caller](const std::shared_ptr<net::Channel>& raw) {
         if (!raw) return back->refuse(Reason::bad_request, "Upgrade request required");
         auto channel = std::make_shared<ChannelBack>(caller, raw);
-        make(state, channel);
+        auto session = std::make_shared<ExecSession>(state, channel);
+        channel->listen(
+            state->loop, [session](const std::string& text) { session->take(text); },
+            [weak = std::weak_ptr(session)] {
+                if (const auto self = weak.lock()) self->client_gone();
+            });
+        state->loop.post([session, verb, request, chosen, channel] {
+            try {
+                session->start(verb, request, chosen);
+            } catch (const Error& error) {
+                session->abandon();
+                channel->send(channel_message(ExecChannel::status, exit_status(1, error.what())));
+                channel->close();
+            }
+        });
     });
 }
 
@@ -340,45 +377,16 @@ void run_exec(std::shared_ptr<Agent::State> state, const net::Request& request,
               const Chosen& chosen, const std::shared_ptr<WayBack>& back) {
     if (request.query_value("command").empty())
         throw Error(Reason::bad_request, "you must specify at least one command for the container");
-    upgrade_and_start(state, request, back, back->caller(),
-                      [request, chosen](const std::shared_ptr<Agent::State>& its_state,
-                                        const std::shared_ptr<ChannelBack>& channel) {
-                          auto session = std::make_shared<ExecSession>(its_state, channel);
-                          channel->listen(
-                              its_state->loop,
-                              [session](const std::string& text) { session->take(text); },
-                              [weak = std::weak_ptr(session)] {
-                                  if (const auto self = weak.lock()) self->client_gone();
-                              });
-                          its_state->loop.post([session, request, chosen, channel] {
-                              try {
-                                  session->start(request, chosen);
-                              } catch (const Error& error) {
-                                  channel->send(channel_message(ExecChannel::status,
-                                                                exit_status(1, error.what())));
-                                  channel->close();
-                              }
-                          });
-                      });
+    run_stream(state, StreamVerb::exec, request, chosen, back);
 }
 
 void run_attach(std::shared_ptr<Agent::State> state, const net::Request& request,
                 const Chosen& chosen, const std::shared_ptr<WayBack>& back) {
-    if (flag(request, "stdin"))
-        throw Error(Reason::bad_request,
-                    "containers here have no standard input; attach without --stdin, or use exec");
-    upgrade_and_start(state, request, back, back->caller(),
-                      [chosen](const std::shared_ptr<Agent::State>& its_state,
-                               const std::shared_ptr<ChannelBack>& channel) {
-                          auto session =
-                              std::make_shared<AttachSession>(its_state, channel, chosen);
-                          channel->listen(
-                              its_state->loop, [session](const std::string&) {},
-                              [weak = std::weak_ptr(session)] {
-                                  if (const auto self = weak.lock()) self->client_gone();
-                              });
-                          its_state->loop.post([session] { session->start(); });
-                      });
+    if (flag(request, "stdin") && !chosen.has_input)
+        throw Error(Reason::bad_request, "container \"" + chosen.container +
+                                             "\" has no standard input (its spec does not say "
+                                             "stdin: true); attach without --stdin, or use exec");
+    run_stream(state, StreamVerb::attach, request, chosen, back);
 }
 
 }  // namespace muster::agent

@@ -1,6 +1,7 @@
 // agent/forwarder.cpp - see forwarder.h.
 #include "agent/forwarder.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string>
@@ -13,6 +14,13 @@
 #include "base/log.h"
 
 namespace muster::agent {
+
+namespace {
+// A pod that has just become ready is looked at often, one that never listens there seldom.
+constexpr Duration kFresh = seconds(30);
+constexpr Duration kQuickLook = milliseconds(100);
+constexpr Duration kSlowLook = seconds(1);
+}  // namespace
 
 struct Forwarder::Listener {
     Descriptor fd;
@@ -92,8 +100,12 @@ struct Forwarder::Pump : std::enable_shared_from_this<Forwarder::Pump> {
 
     void close() {
         closed = true;
+        const bool whole = sides[0].shut && sides[1].shut;
         for (Side& side : sides) {
             if (!side.fd) continue;
+            // What was cut off must not look like an end.
+            const linger now{1, 0};
+            if (!whole) ::setsockopt(side.fd.get(), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
             loop.unwatch(side.watch);
             side.fd.reset();
         }
@@ -102,6 +114,57 @@ struct Forwarder::Pump : std::enable_shared_from_this<Forwarder::Pump> {
     net::AsioLoop& loop;
     std::array<Side, 2> sides;
     bool closed = false;
+};
+
+/// A client's connection on its way to a pod: the pods are tried one after the other, and the
+/// client gets an answer only when one of them has taken it.
+struct Forwarder::Attempt : std::enable_shared_from_this<Forwarder::Attempt> {
+    Attempt(Forwarder& its_owner, Endpoint its_address, Descriptor its_client,
+            std::vector<Endpoint> its_pods)
+        : owner(its_owner),
+          address(std::move(its_address)),
+          client(std::move(its_client)),
+          pods(std::move(its_pods)) {}
+
+    void try_next() {
+        while (next < pods.size()) {
+            const Endpoint& pod = pods[next++];
+            server.reset(owner.network_.dial(pod.ip, pod.port));
+            if (!server) continue;
+            watch = owner.loop_.watch(server.get(), {.read = false, .write = true},
+                                      [self = shared_from_this()](net::AsioLoop::Interest) {
+                                          const auto keep = self;
+                                          keep->answered();
+                                      });
+            return;
+        }
+        refuse();
+    }
+
+    void answered() {
+        owner.loop_.unwatch(watch);
+        int fault = 0;
+        socklen_t size = sizeof(fault);
+        ::getsockopt(server.get(), SOL_SOCKET, SO_ERROR, &fault, &size);
+        if (fault != 0) return try_next();
+        std::make_shared<Pump>(owner.loop_)->start(std::move(client), std::move(server));
+    }
+
+    /// Nobody takes it: reset, and those who come after are refused.
+    void refuse() {
+        const linger now{1, 0};
+        ::setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+        client.reset();
+        owner.close(address);
+    }
+
+    Forwarder& owner;
+    Endpoint address;
+    Descriptor client;
+    std::vector<Endpoint> pods;
+    std::size_t next = 0;
+    Descriptor server;
+    net::AsioLoop::WatchId watch{};
 };
 
 Forwarder::Forwarder(Network& network) : network_(network) {
@@ -116,51 +179,97 @@ void Forwarder::set(Forwards forwards) {
     loop_.post([this, forwards = std::move(forwards)]() mutable { apply(std::move(forwards)); });
 }
 
+void Forwarder::renew() {
+    loop_.post([this] {
+        for (const auto& [address, listener] : listeners_)
+            loop_.unwatch(listener->watch);
+        listeners_.clear();
+        look();
+    });
+}
+
 void Forwarder::apply(Forwards forwards) {
     forwards_ = std::move(forwards);
+    changed_ = loop_.now();
     for (auto at = listeners_.begin(); at != listeners_.end();) {
-        if (forwards_.contains(at->first)) {
+        const auto behind = forwards_.find(at->first);
+        if (behind != forwards_.end() && !behind->second.empty()) {
             ++at;
             continue;
         }
         loop_.unwatch(at->second->watch);
         at = listeners_.erase(at);
     }
+    look();
+}
+
+/// Opens what somebody takes connections for by now, and comes back for the rest.
+void Forwarder::look() {
+    bool waits = false;
     for (const auto& [address, behind] : forwards_) {
-        if (listeners_.contains(address)) continue;
-        try {
-            auto listener = std::make_unique<Listener>();
-            listener->fd.reset(network_.listen(address.ip, address.port));
-            listener->watch =
-                loop_.watch(listener->fd.get(), {.read = true, .write = false},
-                            [this, where = address](net::AsioLoop::Interest) { accept(where); });
-            listeners_[address] = std::move(listener);
-        } catch (const Error& error) {
-            log_warning("agent", "the service address " + address.ip + ":" +
-                                     std::to_string(address.port) +
-                                     " cannot be served: " + error.what());
-        }
+        if (behind.empty() || listeners_.contains(address)) continue;
+        if (someone_takes(behind)) open(address);
+        waits |= !listeners_.contains(address);
+    }
+    if (!waits || looking_) return;
+    looking_ = true;
+    const bool fresh = loop_.now() - changed_ < kFresh;
+    loop_.after(fresh ? kQuickLook : kSlowLook, [this] {
+        looking_ = false;
+        look();
+    });
+}
+
+bool Forwarder::someone_takes(const std::vector<Endpoint>& behind) const {
+    return std::any_of(behind.begin(), behind.end(), [this](const Endpoint& pod) {
+        return network_.takes(pod.ip, pod.port) != Network::Takes::no;
+    });
+}
+
+void Forwarder::open(const Endpoint& address) {
+    try {
+        auto listener = std::make_unique<Listener>();
+        listener->fd.reset(network_.listen(address.ip, address.port));
+        listener->watch =
+            loop_.watch(listener->fd.get(), {.read = true, .write = false},
+                        [this, address](net::AsioLoop::Interest) { accept(address); });
+        listeners_[address] = std::move(listener);
+    } catch (const Error& error) {
+        const std::string problem = "the service address " + address.ip + ":" +
+                                    std::to_string(address.port) +
+                                    " cannot be served: " + error.what();
+        if (std::exchange(told_problem_, problem) != problem) log_warning("agent", problem);
     }
 }
 
-void Forwarder::accept(const Endpoint& address) {
+void Forwarder::close(const Endpoint& address) {
     const auto listener = listeners_.find(address);
     if (listener == listeners_.end()) return;
-    for (;;) {
-        Descriptor client(
-            ::accept4(listener->second->fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-        if (!client) return;
-        const std::vector<Endpoint>& behind = forwards_[address];
-        if (behind.empty()) {
-            // Nobody is ready: refused, as a cluster does.
-            const linger now{1, 0};
-            ::setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-            continue;
+    loop_.unwatch(listener->second->watch);
+    listeners_.erase(listener);
+    changed_ = loop_.now();
+    look();
+}
+
+std::vector<Endpoint> Forwarder::in_turn(const Endpoint& address) {
+    std::vector<Endpoint> pods = forwards_[address];
+    if (!pods.empty())
+        std::rotate(pods.begin(), pods.begin() + static_cast<std::ptrdiff_t>(turn_++ % pods.size()),
+                    pods.end());
+    return pods;
+}
+
+void Forwarder::accept(const Endpoint& address) {
+    std::vector<Descriptor> clients;
+    if (const auto listener = listeners_.find(address); listener != listeners_.end())
+        for (;;) {
+            Descriptor client(::accept4(listener->second->fd.get(), nullptr, nullptr,
+                                        SOCK_NONBLOCK | SOCK_CLOEXEC));
+            if (!client) break;
+            clients.push_back(std::move(client));
         }
-        const Endpoint& to = behind[turn_++ % behind.size()];
-        Descriptor server(network_.dial(to.ip, to.port));
-        if (server) std::make_shared<Pump>(loop_)->start(std::move(client), std::move(server));
-    }
+    for (Descriptor& client : clients)
+        std::make_shared<Attempt>(*this, address, std::move(client), in_turn(address))->try_next();
 }
 
 }  // namespace muster::agent

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "agent/descriptor.h"
@@ -13,7 +14,9 @@
 
 namespace muster::agent {
 
-/// Copies bytes both ways on a thread of its own, so that bulk traffic delays nothing else.
+/// Copies bytes both ways on a thread of its own, so that bulk traffic delays nothing else. A
+/// service address takes connections only while a pod behind it does: before and after, clients are
+/// refused, as they would be without a forwarder.
 class Forwarder {
 public:
     explicit Forwarder(Network& network);
@@ -24,17 +27,29 @@ public:
     /// From any thread. Connections under way go on.
     void set(Forwards forwards);
 
+    /// The network is a new one: everything is opened there again. From any thread.
+    void renew();
+
 private:
     struct Listener;
     struct Pump;
+    struct Attempt;
 
     void apply(Forwards forwards);
+    void look();
+    bool someone_takes(const std::vector<Endpoint>& behind) const;
+    void open(const Endpoint& address);
+    void close(const Endpoint& address);
     void accept(const Endpoint& address);
+    std::vector<Endpoint> in_turn(const Endpoint& address);
 
     Network& network_;
     std::map<Endpoint, std::unique_ptr<Listener>> listeners_;
     Forwards forwards_;
     std::size_t turn_ = 0;
+    Time changed_;  // When `forwards_` did.
+    bool looking_ = false;
+    std::string told_problem_;
     net::AsioLoop loop_;  // Last: its thread ends before what it uses.
 };
 

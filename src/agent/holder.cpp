@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -22,14 +24,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/cgroup_tree.h"
 #include "agent/descriptor.h"
 #include "agent/files.h"
+#include "agent/listening.h"
 #include "agent/netlink.h"
 #include "agent/network.h"
 #include "agent/pod_init.h"
 #include "agent/unix_socket.h"
 #include "api/json.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -90,9 +95,26 @@ sockaddr_in inet_address(const std::string& ip, int port) {
     return address;
 }
 
+/// What a network namespace of its own lets an unprivileged process do, as container runtimes set
+/// it: ports below 1024, and ping. What the pod itself asks for comes after; the name of what could
+/// not be set is given back.
+std::string set_kernel_parameters(const api::Value& sandbox) {
+    const auto set = [](const std::string& name, const std::string& value) {
+        const Descriptor fd(
+            ::open(("/proc/sys/" + replace_all(name, ".", "/")).c_str(), O_WRONLY | O_CLOEXEC));
+        return fd && ::write(fd.get(), value.data(), value.size()) >= 0;
+    };
+    set("net.ipv4.ip_unprivileged_port_start", "0");
+    if (!set("net.ipv4.ping_group_range", "0 2147483647")) set("net.ipv4.ping_group_range", "0 0");
+    for (const api::Value& each : sandbox["sysctls"].items())
+        if (!set(each["name"].text(), each["value"].text()))
+            return fault("cannot set the sysctl " + each["name"].text());
+    return "";
+}
+
 /// The child's side of a new pod: waits for its network, then is the pod's init for good.
 [[noreturn]] void become_pod(const std::string& directory, const api::Value& sandbox, int listener,
-                             int go) {
+                             int go, const CgroupTree& groups) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     char byte = 0;
     if (::read(go, &byte, 1) != 1) ::_exit(1);
@@ -107,17 +129,32 @@ sockaddr_in inet_address(const std::string& ip, int port) {
         (void)!::write(go, text.data(), text.size());
         ::_exit(1);
     }
+    if (const std::string text = set_kernel_parameters(sandbox); !text.empty()) {
+        (void)!::write(go, text.data(), text.size());
+        ::_exit(1);
+    }
     const std::string hostname = sandbox["hostname"].text();
     ::sethostname(hostname.data(), hostname.size());
     (void)!::write(go, "", 1);  // A single zero: ready.
     ::close(go);
-    ::_exit(run_pod_init(directory, listener));
+    ::_exit(run_pod_init(directory, listener, groups));
+}
+
+/// One holder a directory, for as long as it lives; empty when there is another one.
+Descriptor lock_of(const std::string& directory) {
+    Descriptor lock(
+        ::open((directory + "/holder.lock").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    if (!lock) throw Error(Reason::internal_error, fault("cannot open " + directory));
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) lock.reset();
+    return lock;
 }
 
 class Holder {
 public:
-    Holder(std::string directory, bool rootless)
+    Holder(std::string directory, Descriptor lock, CgroupTree groups, bool rootless)
         : directory_(std::move(directory)),
+          lock_(std::move(lock)),
+          groups_(std::move(groups)),
           rootless_(rootless),
           listener_(listen_unix(directory_, "holder.sock")) {
         sigset_t children;
@@ -134,11 +171,18 @@ private:
         Descriptor fd;
         bool owner = false;
     };
+    struct Pod {
+        pid_t pid = -1;
+        std::string ip;
+        std::string name;  // Of its folder.
+    };
 
     void accept_clients();
     void serve(Client& client);
     void answer(int client, const std::string& text);
     Descriptor make_socket(const std::vector<std::string_view>& words);
+    std::string takes(const std::string& ip, int port) const;
+    std::string about_itself() const;
     pid_t start_pod(const std::string& pod_directory);
     void reap();
     bool owned() const {
@@ -147,11 +191,13 @@ private:
     }
 
     std::string directory_;
+    Descriptor lock_;
+    CgroupTree groups_;
     bool rootless_;
     Descriptor listener_;
     Descriptor signals_;
     std::vector<Client> clients_;
-    std::vector<pid_t> pods_;
+    std::vector<Pod> pods_;
     unsigned links_ = 0;
     bool ending_ = false;
 };
@@ -173,10 +219,11 @@ int Holder::run() {
         else if (std::time(nullptr) - lonely_since > kLonelySeconds)
             ending_ = true;
     }
-    for (const pid_t pod : pods_)
-        ::kill(pod, SIGKILL);
-    for (const pid_t pod : pods_)
-        ::waitpid(pod, nullptr, 0);
+    for (const Pod& pod : pods_)
+        ::kill(pod.pid, SIGKILL);
+    for (const Pod& pod : pods_)
+        ::waitpid(pod.pid, nullptr, 0);
+    remove_groups(groups_);
     return 0;
 }
 
@@ -204,18 +251,42 @@ void Holder::serve(Client& client) {
 void Holder::answer(int client, const std::string& text) {
     const std::vector<std::string_view> words = split(text, ' ');
     if (words[0] == "own") {
-        send_message(client, rootless_ ? "ok rootless" : "ok rootful");
+        send_message(client, "ok " + about_itself());
     } else if (words[0] == "pod" && words.size() > 1) {
         send_message(client, "ok " + std::to_string(start_pod(text.substr(4))));
     } else if (words[0] == "end") {
         ending_ = true;
         send_message(client, "ok");
+    } else if (words[0] == "takes" && words.size() == 3) {
+        const auto port = parse_integer(words[2]).value_or(0);
+        send_message(client, "ok " + takes(std::string(words[1]), static_cast<int>(port)));
     } else if (words.size() == 3) {
         const Descriptor made = make_socket(words);
         send_message(client, "ok", {made.get()});
     } else {
         throw Error(Reason::bad_request, "the holder does not know this request");
     }
+}
+
+std::string Holder::about_itself() const {
+    const std::string mode = rootless_ ? "rootless " : "rootful ";
+    if (!groups_.enforces_all()) return mode + "nolimits " + groups_.problem;
+    return mode + "limits limits of cpu and memory are enforced through cgroup " +
+           (groups_.version == CgroupVersion::two ? "v2" : "v1");
+}
+
+/// The kernel's own list is asked: a connection would be noticed by what listens.
+std::string Holder::takes(const std::string& ip, int port) const {
+    const auto pod =
+        std::find_if(pods_.begin(), pods_.end(), [&ip](const Pod& each) { return each.ip == ip; });
+    if (pod == pods_.end()) return "unknown";
+    const std::string net = "/proc/" + std::to_string(pod->pid) + "/net/";
+    const auto four = read_file(net + "tcp");
+    const auto six = read_file(net + "tcp6");
+    if (!four && !six) return "unknown";
+    const bool listens =
+        listens_on(four.value_or(""), ip, port) || listens_on(six.value_or(""), ip, port);
+    return listens ? "yes" : "no";
 }
 
 Descriptor Holder::make_socket(const std::vector<std::string_view>& words) {
@@ -254,13 +325,15 @@ pid_t Holder::start_pod(const std::string& pod_directory) {
     if (pid < 0) throw Error(Reason::internal_error, fault("cannot make a pod's namespaces"));
     if (pid == 0) {
         ours.reset();
+        lock_.reset();
         listener_.reset();
         signals_.reset();
         clients_.clear();
-        become_pod(pod_directory, document->value, listener.release(), theirs.release());
+        become_pod(pod_directory, document->value, listener.release(), theirs.release(), groups_);
     }
     theirs.reset();
-    pods_.push_back(pid);
+    pods_.push_back(
+        {pid, document->value["ip"].text(), pod_directory.substr(pod_directory.rfind('/') + 1)});
     Netlink net;
     net.add_pair("p" + std::to_string(++links_), kBridge, "eth0", pid);
     net.set_up("p" + std::to_string(links_));
@@ -280,7 +353,9 @@ void Holder::reap() {
     for (;;) {
         const pid_t pid = ::waitpid(-1, nullptr, WNOHANG);
         if (pid <= 0) return;
-        std::erase(pods_, pid);
+        for (const Pod& pod : pods_)
+            if (pod.pid == pid) remove_pod_groups(groups_, pod.name);
+        std::erase_if(pods_, [pid](const Pod& pod) { return pod.pid == pid; });
     }
 }
 
@@ -294,10 +369,20 @@ int run_holder(const std::string& directory, int ready_fd) {
     ::signal(SIGPIPE, SIG_IGN);
     ::prctl(PR_SET_NAME, "muster-holder");
     try {
+        Descriptor lock = lock_of(directory);
+        if (!lock) {
+            say("busy");
+            return 1;
+        }
+        char name[32];
+        std::snprintf(name, sizeof(name), "muster-%016llx",
+                      static_cast<unsigned long long>(stable_hash(directory)));
+        // Before the namespaces: inside them these files belong to nobody.
+        CgroupTree groups = claim_cgroups(name);
         const bool rootless = enter_namespaces();
         make_network();
-        Holder holder(directory, rootless);
-        say(rootless ? "ready rootless" : "ready rootful");
+        Holder holder(directory, std::move(lock), std::move(groups), rootless);
+        say("ready");
         return holder.run();
     } catch (const Error& error) {
         say(std::string("error ") + error.what());

@@ -6,13 +6,17 @@
 namespace muster::agent {
 
 /// Runs the holder of `directory` ("<data>/agent") until it is told to end or nobody has come back
-/// for ten minutes. Says "ready rootful", "ready rootless" or "error <sentence>" on `ready_fd`.
+/// for ten minutes. Says "ready", "busy" (another one holds this directory) or "error <sentence>"
+/// on `ready_fd`.
 ///
 /// It answers on directory/holder.sock, one message a request:
-///   own                    keeps the connection as a sign of life; answers "ok rootful|rootless"
+///   own                    keeps the connection as a sign of life; answers "ok rootful|rootless
+///                          limits|nolimits SENTENCE"
 ///   dial IP PORT           "ok" with a socket that is connecting
 ///   listen IP PORT         "ok" with a listening socket
 ///   listen_udp IP PORT     "ok" with a bound socket
+///   takes IP PORT          "ok yes|no" when IP is a pod's: does something in it take connections
+///                          there; else "ok unknown"
 ///   pod DIRECTORY          starts the pod described in DIRECTORY/sandbox.json: "ok PID"
 ///   end                    ends every pod, then itself
 /// A failure is "error <errno> <sentence>".

@@ -87,11 +87,31 @@ std::string unmapped_text(std::string_view image) {
 }
 
 std::vector<ImageMapping> usual_images() {
+    struct Usual {
+        const char* pattern;
+        std::vector<std::string> command;
+        std::vector<std::string> args;
+    };
+    // The image of curl takes options and addresses as well as commands.
+    const std::string curl = "case \"$1\" in -*|http*|'') exec curl \"$@\";; esac; exec \"$@\"";
     std::vector<ImageMapping> mappings;
-    for (const char* pattern :
-         {"busybox", "alpine", "debian", "ubuntu", "bash", "python", "*/busybox", "*/alpine",
-          "*/debian", "*/ubuntu", "*/pause", "curlimages/curl"})
-        mappings.push_back({pattern, "", {}});
+    for (const Usual& usual : std::initializer_list<Usual>{
+             {"busybox", {}, {"sh"}},
+             {"alpine", {}, {"sh"}},
+             {"debian", {}, {"bash"}},
+             {"ubuntu", {}, {"bash"}},
+             {"bash", {}, {"bash"}},
+             {"python", {}, {"python3"}},
+             {"pause", {"sleep", "infinity"}, {}},
+             {"curl", {"sh", "-c", curl, "curl"}, {}},
+         }) {
+        const std::string name = usual.pattern;
+        const bool is_official = name != "pause" && name != "curl";
+        if (is_official) mappings.push_back({name, "", {}, usual.command, usual.args});
+        if (name != "bash" && name != "python" && name != "curl")
+            mappings.push_back({"*/" + name, "", {}, usual.command, usual.args});
+        if (name == "curl") mappings.push_back({"curlimages/curl", "", {}, usual.command, {}});
+    }
     return mappings;
 }
 

@@ -48,6 +48,7 @@ RunReport report_of(const Value& state) {
     report.code = static_cast<int>(state["code"].integer_or(0));
     report.signal = static_cast<int>(state["signal"].integer_or(0));
     report.failure = state["failure"].text();
+    report.out_of_memory = state["outOfMemory"].boolean_or(false);
     return report;
 }
 
@@ -119,15 +120,17 @@ void LocalMachine::read(const std::string& uid) {
     for (;;) {
         const auto sandbox = sandboxes_.find(uid);
         if (sandbox == sandboxes_.end()) return;
-        const Message message = receive_message(sandbox->second.fd.get());
+        Message message = receive_message(sandbox->second.fd.get());
         if (message.kind == Message::Kind::none_now) return;
         if (message.kind == Message::Kind::closed) return close(uid);
         const auto parsed = api::parse_json(message.text);
-        if (const auto* document = std::get_if<api::Parsed>(&parsed)) take(uid, document->value);
+        if (const auto* document = std::get_if<api::Parsed>(&parsed))
+            take(uid, document->value, std::move(message.descriptors));
     }
 }
 
-void LocalMachine::take(const std::string& uid, const Value& event) {
+void LocalMachine::take(const std::string& uid, const Value& event,
+                        std::vector<Descriptor> descriptors) {
     const std::string kind = event["event"].text();
     if (kind == "state") {
         if (events_.run) events_.run(uid, report_of(event));
@@ -137,6 +140,13 @@ void LocalMachine::take(const std::string& uid, const Value& event) {
         auto node = sandbox->second.execs.extract(event["id"].text());
         if (node.empty()) return;
         node.mapped()(static_cast<int>(event["code"].integer_or(0)), event["failure"].text());
+    } else if (kind == "attached") {
+        const auto sandbox = sandboxes_.find(uid);
+        if (sandbox == sandboxes_.end()) return;
+        auto node = sandbox->second.attaching.extract(event["id"].text());
+        if (node.empty()) return;
+        node.mapped()(descriptors.empty() ? Descriptor() : std::move(descriptors.front()),
+                      event["failure"].text());
     }
 }
 
@@ -148,6 +158,8 @@ void LocalMachine::close(const std::string& uid) {
     sandbox.fd.reset();
     for (auto& [id, done] : sandbox.execs)
         done(137, "the pod has ended");
+    for (auto& [id, done] : sandbox.attaching)
+        done(Descriptor(), "the pod has ended");
     if (sandbox.ended)
         sandbox.ended();
     else if (events_.lost)
@@ -197,8 +209,8 @@ void LocalMachine::start(const std::string& uid, const std::string& container, i
         replace_file(folder + "/" + std::to_string(attempt) + ".json", api::to_json(spec), 0600);
         say(uid, Value::object({{"do", "start"}, {"container", container}, {"attempt", attempt}}));
     } catch (const Error& error) {
-        const RunReport failed{container,   attempt, false, loop_.now(),
-                               loop_.now(), 128,     0,     error.what()};
+        const RunReport failed{container, attempt, false,        loop_.now(), loop_.now(),
+                               128,       0,       error.what(), false};
         loop_.post([this, uid, failed, alive = std::weak_ptr<int>(alive_)] {
             if (!alive.expired() && events_.run) events_.run(uid, failed);
         });
@@ -221,14 +233,32 @@ std::string LocalMachine::exec(const std::string& uid, const std::string& contai
     Value words = Value::array();
     for (const std::string& word : exec.command)
         words.push(word);
+    const bool terminal = exec.terminal >= 0;
     say(uid,
         Value::object({{"do", "exec"},
                        {"id", id},
                        {"container", container},
                        {"argv", words},
-                       {"tty", exec.terminal}}),
-        {exec.in, exec.out, exec.error});
+                       {"tty", terminal}}),
+        terminal ? std::vector<int>{exec.terminal}
+                 : std::vector<int>{exec.in, exec.out, exec.error});
     return id;
+}
+
+void LocalMachine::attach(const std::string& uid, const std::string& container, int out, int error,
+                          Attached done) {
+    const auto sandbox = sandboxes_.find(uid);
+    if (sandbox == sandboxes_.end()) {
+        loop_.post([done] { done(Descriptor(), "the pod is not running"); });
+        return;
+    }
+    const std::string id = std::to_string(++last_exec_);
+    sandbox->second.attaching[id] = std::move(done);
+    say(uid, Value::object({{"do", "attach"}, {"id", id}, {"container", container}}), {out, error});
+}
+
+void LocalMachine::close_input(const std::string& uid, const std::string& container) {
+    say(uid, Value::object({{"do", "close_input"}, {"container", container}}));
 }
 
 void LocalMachine::kill_exec(const std::string& uid, const std::string& id) {

@@ -38,15 +38,23 @@ public:
     /// `done` gets the exit code, and why it could not be run. Gives an id for `kill_exec`.
     struct Exec {
         std::vector<std::string> command;
-        bool terminal = false;
         int in = -1;
         int out = -1;
         int error = -1;
+        int terminal = -1;  // Instead of the three: a socket over which the terminal comes back.
     };
     using ExecDone = std::function<void(int code, const std::string& failure)>;
     std::string exec(const std::string& uid, const std::string& container, const Exec& exec,
                      ExecDone done);
     void kill_exec(const std::string& uid, const std::string& id);
+
+    /// Shows what a container writes from now on (the caller keeps its copies of the descriptors).
+    /// `done` gets a way into its standard input when it has one, and why it did not work.
+    using Attached = std::function<void(Descriptor input, const std::string& failure)>;
+    void attach(const std::string& uid, const std::string& container, int out, int error,
+                Attached done);
+    /// Nothing more will be written to the container's standard input.
+    void close_input(const std::string& uid, const std::string& container);
 
     /// Lets go of all pods; they live on.
     void let_go();
@@ -57,12 +65,13 @@ private:
         net::AsioLoop::WatchId watch{};
         std::function<void()> ended;  // Set while it is being ended.
         std::map<std::string, ExecDone> execs;
+        std::map<std::string, Attached> attaching;
     };
     struct Question;
 
     bool connect(const std::string& uid);
     void read(const std::string& uid);
-    void take(const std::string& uid, const api::Value& event);
+    void take(const std::string& uid, const api::Value& event, std::vector<Descriptor> descriptors);
     void close(const std::string& uid);
     void say(const std::string& uid, const api::Value& request,
              const std::vector<int>& descriptors = {});

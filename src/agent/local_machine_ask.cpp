@@ -98,7 +98,7 @@ void LocalMachine::ask_command(const std::string& uid, const std::string& contai
                                       if (const auto self = weak.lock()) self->drain();
                                   });
     const std::string id =
-        exec(uid, container, {command, false, null.get(), output.get(), output.get()},
+        exec(uid, container, {command, null.get(), output.get(), output.get()},
              [question](int code, const std::string& failure) {
                  question->drain();
                  question->answer(code == 0, failure.empty() ? question->output : failure);

@@ -22,6 +22,7 @@ struct RunReport {
     int code = 0;
     int signal = 0;
     std::string failure;  // Why the command could not be started.
+    bool out_of_memory = false;
 };
 
 /// A pod found on this machine at start.

@@ -1,6 +1,7 @@
 // agent/network.cpp - see network.h.
 #include "agent/network.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -23,6 +24,8 @@ namespace {
 
 constexpr const char* kHolderVerb = "namespace-holder";
 constexpr int kReadyFd = 3;
+constexpr int kBusyTries = 500;
+constexpr unsigned kBusyMicroseconds = 20'000;
 
 /// Starts this program again as the holder; gives what it said first.
 std::string spawn_holder(const std::string& directory) {
@@ -68,37 +71,52 @@ std::optional<int> run_hidden_verb(const std::vector<std::string>& arguments) {
     return run_holder(arguments[1], kReadyFd);
 }
 
-Network::Network(std::string directory, int owner_fd)
-    : directory_(std::move(directory)), owner_fd_(owner_fd) {}
-
 Network::~Network() {
-    ::close(owner_fd_);
+    if (owner_fd_ >= 0) ::close(owner_fd_);
 }
 
 std::unique_ptr<Network> Network::open(const std::string& data_directory) {
     const std::string directory = data_directory + "/agent";
     make_directories(directory + "/pods", 0700);
-    Descriptor owner = connect_unix(directory, "holder.sock");
-    if (!owner) {
-        const std::string said = spawn_holder(directory);
-        if (!said.starts_with("ready"))
+    std::unique_ptr<Network> network(new Network(directory));
+    network->own();
+    return network;
+}
+
+void Network::reopen() {
+    ::close(std::exchange(owner_fd_, -1));
+    own();
+}
+
+/// Finds the holder, or starts it; is its owner then.
+void Network::own() {
+    Descriptor owner = connect_unix(directory_, "holder.sock");
+    for (int tries = 0; !owner; ++tries) {
+        const std::string said = spawn_holder(directory_);
+        // Another one is on its way: started by a Muster that was killed since, or still ending.
+        const bool busy = said == "busy" && tries < kBusyTries;
+        if (!busy && said != "ready")
             throw Error(Reason::forbidden,
                         said.starts_with("error ")
                             ? said.substr(6)
                             : "the process that holds the pods' namespaces did not start; see " +
-                                  directory + "/holder.log");
-        owner = connect_unix(directory, "holder.sock");
-        if (!owner)
+                                  directory_ + "/holder.log");
+        if (busy) ::usleep(kBusyMicroseconds);
+        owner = connect_unix(directory_, "holder.sock");
+        if (!owner && !busy)
             throw Error(Reason::internal_error,
                         "the holder of the pods' namespaces cannot be reached");
     }
-    std::unique_ptr<Network> network(new Network(directory, owner.release()));
-    send_message(network->owner_fd_, "own");
-    const Message answer = receive_message(network->owner_fd_);
-    if (!answer.text.starts_with("ok"))
+    send_message(owner.get(), "own");
+    const Message answer = receive_message(owner.get());
+    const auto words = split(answer.text, ' ');
+    if (words.size() < 3 || words[0] != "ok")
         throw Error(Reason::internal_error, "the holder of the pods' namespaces does not answer");
-    network->rootless_ = answer.text == "ok rootless";
-    return network;
+    rootless_ = words[1] == "rootless";
+    limits_.enforced = words[2] == "limits";
+    const std::size_t start = words[0].size() + words[1].size() + words[2].size() + 3;
+    limits_.sentence = answer.text.substr(std::min(start, answer.text.size()));
+    owner_fd_ = owner.release();
 }
 
 std::string Network::ask(const std::string& message, int* received_fd) const {
@@ -106,7 +124,7 @@ std::string Network::ask(const std::string& message, int* received_fd) const {
     if (!fd || !send_message(fd.get(), message))
         throw Error(Reason::service_unavailable,
                     "the pods' network is gone: the process that "
-                    "held it has ended; restart muster");
+                    "held it has ended, and a new one is being made");
     Message answer = receive_message(fd.get());
     if (!answer.text.starts_with("ok")) {
         const auto words = split(answer.text, ' ');
@@ -143,6 +161,15 @@ int Network::dial(const std::string& ip, int port) noexcept {
         return -1;  // errno says why, as the caller of a dialling function expects.
     }
     return fd;
+}
+
+Network::Takes Network::takes(const std::string& ip, int port) const noexcept {
+    try {
+        const std::string said = ask("takes " + ip + " " + std::to_string(port), nullptr);
+        return said == "yes" ? Takes::yes : said == "no" ? Takes::no : Takes::unknown;
+    } catch (const Error&) {
+        return Takes::no;  // The holder is gone, and every pod with it.
+    }
 }
 
 int Network::start_pod(const std::string& pod_directory) {

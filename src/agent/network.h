@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace muster::agent {
@@ -42,8 +43,19 @@ public:
     /// it cannot. Fits net::ClientOptions::dial.
     int dial(const std::string& ip, int port) noexcept;
 
+    /// Whether something takes connections at ip:port; unknown when the address is no pod's.
+    enum class Takes { yes, no, unknown };
+    Takes takes(const std::string& ip, int port) const noexcept;
+
     /// What the holder is asked for a new pod; see pod_init.h. Gives the process id of its init.
     int start_pod(const std::string& pod_directory);
+
+    /// Readable when the holder is gone, and every pod with it.
+    int sign_of_life() const { return owner_fd_; }
+
+    /// A new holder after the old one is gone; sockets made before are of no use any more. On the
+    /// thread that watches the sign of life, which has another descriptor afterwards. Throws Error.
+    void reopen();
 
     /// Ends the holder and with it everything that runs in the network.
     void end();
@@ -51,15 +63,24 @@ public:
     /// True when the holder runs without being root outside.
     bool rootless() const { return rootless_; }
 
+    /// Whether cpu and memory limits of pods are enforced, and a sentence for the node's condition.
+    struct Limits {
+        bool enforced = false;
+        std::string sentence;
+    };
+    const Limits& limits() const { return limits_; }
+
     const std::string& directory() const { return directory_; }  // "<data>/agent"
 
 private:
-    Network(std::string directory, int owner_fd);
+    explicit Network(std::string directory) : directory_(std::move(directory)) {}
+    void own();
     std::string ask(const std::string& message, int* received_fd) const;
 
     std::string directory_;
-    int owner_fd_;  // Open as long as this Muster lives; its end tells the holder.
+    int owner_fd_ = -1;  // Open as long as this Muster lives; its end tells the holder.
     bool rootless_ = false;
+    Limits limits_;
 };
 
 }  // namespace muster::agent

@@ -24,7 +24,7 @@ constexpr Duration kStatusPeriod = minutes(5);
 constexpr Duration kRetry = seconds(1);
 
 Value condition(const Value& before, Time now, const char* type, const char* status,
-                const char* reason, const char* message) {
+                const char* reason, const std::string& message) {
     std::string since = to_rfc3339(now);
     for (const Value& old : before["conditions"].items())
         if (old["type"].text() == type && old["status"].text() == status)
@@ -111,8 +111,8 @@ Value make_node(const NodeDeclaration& node, const MachineFacts& facts) {
 }
 
 Value make_node_status(const NodeDeclaration& node, const MachineFacts& facts,
-                       const std::string& address, const std::string& version, const Value& before,
-                       Time now) {
+                       const std::string& address, const std::string& version,
+                       const Network::Limits& limits, const Value& before, Time now) {
     Value capacity = Value::object();
     for (const auto& [resource, amount] : node.capacity)
         capacity.set(resource, amount);
@@ -125,9 +125,9 @@ Value make_node_status(const NodeDeclaration& node, const MachineFacts& facts,
                    "kubelet has sufficient PID available"),
          condition(before, now, "Ready", "True", "KubeletReady",
                    "the Muster agent runs pods as processes of this machine"),
-         condition(before, now, "muster.dev/LimitsEnforced", "False", "LimitsAreNotEnforced",
-                   "requests are obeyed when pods are placed; limits of running pods are not "
-                   "enforced")});
+         condition(before, now, "muster.dev/LimitsEnforced", limits.enforced ? "True" : "False",
+                   limits.enforced ? "LimitsAreEnforced" : "LimitsAreNotEnforced",
+                   limits.sentence)});
     return Value::object(
         {{"addresses",
           Value::array({Value::object({{"type", "InternalIP"}, {"address", address}}),
@@ -149,8 +149,13 @@ Value make_node_status(const NodeDeclaration& node, const MachineFacts& facts,
                                      {"architecture", facts.architecture}})}});
 }
 
-NodeKeeper::NodeKeeper(const Options& options, Loop& loop, kube::Transport& transport)
-    : options_(options), loop_(loop), transport_(transport), facts_(machine_facts()) {}
+NodeKeeper::NodeKeeper(const Options& options, const Network& network, Loop& loop,
+                       kube::Transport& transport)
+    : options_(options),
+      network_(network),
+      loop_(loop),
+      transport_(transport),
+      facts_(machine_facts()) {}
 
 NodeKeeper::~NodeKeeper() = default;
 
@@ -203,7 +208,7 @@ void NodeKeeper::declare(const NodeDeclaration& node) {
 void NodeKeeper::tell_status(const NodeDeclaration& node, const Value& before) {
     const api::Key key{kNodes.resource, "", node.name};
     const Value status = make_node_status(node, facts_, address_of(node.name), options_.version,
-                                          before, loop_.now());
+                                          network_.limits(), before, loop_.now());
     const auto alive = std::weak_ptr<int>(alive_);
     // Capacity is replaced as a whole: a resource that is no longer declared must go.
     Value replaced = status;

@@ -31,12 +31,13 @@ api::Value node_labels(const NodeDeclaration& node, const MachineFacts& facts);
 /// Its status; times of unchanged conditions are kept from `before`.
 api::Value make_node_status(const NodeDeclaration& node, const MachineFacts& facts,
                             const std::string& address, const std::string& version,
-                            const api::Value& before, Time now);
+                            const Network::Limits& limits, const api::Value& before, Time now);
 
 /// Keeps the objects. Lives on the agent's loop.
 class NodeKeeper {
 public:
-    NodeKeeper(const Options& options, Loop& loop, kube::Transport& transport);
+    NodeKeeper(const Options& options, const Network& network, Loop& loop,
+               kube::Transport& transport);
     ~NodeKeeper();
     NodeKeeper(const NodeKeeper&) = delete;
     NodeKeeper& operator=(const NodeKeeper&) = delete;
@@ -55,6 +56,7 @@ private:
     void tick();
 
     const Options& options_;
+    const Network& network_;
     Loop& loop_;
     kube::Transport& transport_;
     MachineFacts facts_;

@@ -127,10 +127,15 @@ Chosen choose_container(Agent::State& state, const std::string& ns, const std::s
                                                  ", choose one of: [" + join(names, " ") + "]");
         chosen.container = names[0];
     }
-    if (std::none_of(specs.begin(), specs.end(),
-                     [&](const ContainerSpec& spec) { return spec.name == chosen.container; }))
+    const auto meant = std::find_if(specs.begin(), specs.end(), [&](const ContainerSpec& spec) {
+        return spec.name == chosen.container;
+    });
+    if (meant == specs.end())
         throw Error(Reason::bad_request,
                     "container " + chosen.container + " is not valid for pod " + pod);
+    chosen.has_terminal = (*meant->value)["tty"].boolean_or(false);
+    chosen.has_input = (*meant->value)["stdin"].boolean_or(false);
+    chosen.input_once = (*meant->value)["stdinOnce"].boolean_or(false);
     const auto seen = worker->seen().containers.find(chosen.container);
     if (seen != worker->seen().containers.end()) {
         chosen.attempt = seen->second.attempt;

@@ -19,6 +19,9 @@ struct Chosen {
     std::string directory;  // The pod's.
     int attempt = -1;
     bool running = false;
+    bool has_input = false;     // stdin
+    bool input_once = false;    // stdinOnce
+    bool has_terminal = false;  // tty
 };
 
 /// Finds the container that a request names. Throws Error with the kubelet's words.

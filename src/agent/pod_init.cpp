@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "agent/container_process.h"
+#include "agent/container_run.h"
 #include "agent/files.h"
-#include "agent/log_file.h"
 #include "agent/unix_socket.h"
 #include "api/json.h"
 #include "base/error.h"
@@ -32,12 +32,6 @@ namespace {
 
 constexpr int kLonelySeconds = 600;
 constexpr int kGraceSeconds = 30;
-
-Time present() {
-    timespec now{};
-    ::clock_gettime(CLOCK_REALTIME, &now);
-    return {std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec};
-}
 
 std::time_t steady_seconds() {
     timespec now{};
@@ -51,56 +45,9 @@ api::Value read_json(const std::string& path) {
     return {};
 }
 
-/// The lines of a pipe as they come.
-class LineReader {
-public:
-    explicit LineReader(Descriptor fd) : fd_(std::move(fd)) {
-        if (fd_) set_nonblocking(fd_.get());
-    }
-    int fd() const { return fd_.get(); }
-    bool open() const { return static_cast<bool>(fd_); }
-
-    /// False at the end of the pipe.
-    bool read(const std::function<void(std::string_view)>& each) {
-        char piece[4096];
-        while (fd_) {
-            const ssize_t got = ::read(fd_.get(), piece, sizeof(piece));
-            if (got < 0 && errno == EINTR) continue;
-            if (got < 0 && errno == EAGAIN) break;
-            if (got <= 0) {
-                fd_.reset();
-                break;
-            }
-            rest_.append(piece, static_cast<std::size_t>(got));
-        }
-        for (std::size_t end = 0; (end = rest_.find('\n')) != std::string::npos;) {
-            each(std::string_view(rest_).substr(0, end));
-            rest_.erase(0, end + 1);
-        }
-        return open();
-    }
-
-private:
-    Descriptor fd_;
-    std::string rest_;
-};
-
-/// One attempt to run a container.
-struct Container {
-    std::string name;
-    std::int64_t attempt = 0;
-    api::Value spec;
-    api::Value state;  // As on disk and as told.
-    pid_t pid = -1;
-    LineReader status{Descriptor()};
-    Descriptor output;
-    Descriptor error;
-    LogFile log;
-    bool running = false;
-};
-
 struct Exec {
     std::string id;
+    std::string container;
     pid_t waiter = -1;
     LineReader status{Descriptor()};
     int owner = -1;
@@ -109,8 +56,8 @@ struct Exec {
 
 class PodInit {
 public:
-    PodInit(std::string directory, int listener)
-        : directory_(std::move(directory)), listener_(listener) {}
+    PodInit(std::string directory, int listener, const CgroupTree& groups)
+        : directory_(std::move(directory)), groups_(groups), listener_(listener) {}
 
     int run();
 
@@ -122,22 +69,23 @@ private:
     void serve(int client);
     void act(int client, const api::Value& request, Message& message);
     void start(const std::string& name, std::int64_t attempt);
+    void attach(int client, const api::Value& request, Message& message);
     void join(int client, const api::Value& request, Message& message);
-    void read_container(Container& container);
-    void drain(Container& container);
-    void set_state(Container& container, std::string_view line);
-    void end_container(Container& container, std::int64_t code, std::int64_t signal,
+    void read_container(ContainerRun& container);
+    void set_state(ContainerRun& container, std::string_view line);
+    void end_container(ContainerRun& container, std::int64_t code, std::int64_t signal,
                        const std::string& failure);
     void read_exec(Exec& exec);
     void publish(const api::Value& event);
     void reap();
     void mind_loneliness();
-    Container* find(const std::string& name);
+    ContainerRun* find(const std::string& name);
 
     std::string directory_;
+    CgroupTree groups_;
     Descriptor listener_;
     std::vector<Descriptor> clients_;
-    std::list<Container> containers_;  // The newest attempt of each name is the last of it.
+    std::list<ContainerRun> containers_;  // The newest attempt of each name is the last of it.
     std::list<Exec> execs_;
     std::time_t lonely_since_ = 0;
     bool asked_to_end_ = false;
@@ -158,9 +106,9 @@ int PodInit::run() {
     ::kill(-1, SIGKILL);
     while (::waitpid(-1, nullptr, 0) > 0) {
     }
-    for (Container& container : containers_)
+    for (ContainerRun& container : containers_)
         if (container.running) {
-            drain(container);
+            container.drain();
             end_container(container, 137, SIGKILL, "");
         }
     return 0;
@@ -170,13 +118,18 @@ void PodInit::prepare() {
     ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
     const api::Value sandbox = read_json(directory_ + "/sandbox.json");
     for (const api::Value& volume : sandbox["memoryVolumes"].items()) {
-        const std::string options =
-            "mode=1777" + (volume["size"].integer_or(0) > 0
-                               ? ",size=" + std::to_string(volume["size"].integer_or(0))
-                               : std::string());
+        const std::string options = "mode=1777" +
+                                    (volume["group"].integer_or(-1) >= 0
+                                         ? ",gid=" + std::to_string(volume["group"].integer_or(0))
+                                         : std::string()) +
+                                    (volume["size"].integer_or(0) > 0
+                                         ? ",size=" + std::to_string(volume["size"].integer_or(0))
+                                         : std::string());
         ::mount("tmpfs", volume["path"].text().c_str(), "tmpfs", MS_NOSUID | MS_NODEV,
                 options.c_str());
     }
+    // Where containers share this pid namespace, their processes are looked for in /proc.
+    if (sandbox["sharePid"].boolean_or(false)) ::mount("proc", "/proc", "proc", 0, nullptr);
 }
 
 /// A pod's init is started once; what is on disk before it starts belongs to a sandbox that died.
@@ -193,19 +146,15 @@ void PodInit::wait_and_serve() {
         clients.push_back(client.get());
     for (const int client : clients)
         add(client);
-    for (const Container& container : containers_) {
-        if (!container.running) continue;
-        if (container.status.open()) add(container.status.fd());
-        if (container.output) add(container.output.get());
-        if (container.error) add(container.error.get());
-    }
+    for (const ContainerRun& container : containers_)
+        container.add_polls(waits);
     for (const Exec& exec : execs_)
         add(exec.status.fd());
     ::poll(waits.data(), waits.size(), 5000);
     for (std::size_t i = 0; i < clients.size(); ++i)
         if (waits[i + 1].revents != 0) serve(clients[i]);
     std::erase_if(clients_, [](const Descriptor& client) { return !client; });
-    for (Container& container : containers_)
+    for (ContainerRun& container : containers_)
         if (container.running) read_container(container);
     for (Exec& exec : execs_)
         read_exec(exec);
@@ -217,7 +166,7 @@ void PodInit::accept_clients() {
     for (;;) {
         Descriptor fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!fd) return;
-        for (const Container& container : containers_)
+        for (const ContainerRun& container : containers_)
             send_message(fd.get(), api::to_json(container.state));
         send_message(fd.get(), R"({"event":"hello"})");
         clients_.push_back(std::move(fd));
@@ -245,11 +194,14 @@ void PodInit::act(int client, const api::Value& request, Message& message) {
     if (verb == "start") {
         start(name, request["attempt"].integer_or(0));
     } else if (verb == "signal") {
-        const Container* container = find(name);
-        if (container && container->running)
-            ::kill(container->pid, static_cast<int>(request["signal"].integer_or(SIGTERM)));
+        const ContainerRun* container = find(name);
+        if (container) container->signal(static_cast<int>(request["signal"].integer_or(SIGTERM)));
     } else if (verb == "exec") {
         join(client, request, message);
+    } else if (verb == "attach") {
+        attach(client, request, message);
+    } else if (verb == "close_input") {
+        if (ContainerRun* container = find(name)) container->input.reset();
     } else if (verb == "kill") {
         for (const Exec& exec : execs_)
             if (exec.id == request["id"].text()) ::kill(exec.waiter, SIGKILL);
@@ -258,17 +210,17 @@ void PodInit::act(int client, const api::Value& request, Message& message) {
     }
 }
 
-Container* PodInit::find(const std::string& name) {
+ContainerRun* PodInit::find(const std::string& name) {
     for (auto each = containers_.rbegin(); each != containers_.rend(); ++each)
         if (each->name == name) return &*each;
     return nullptr;
 }
 
 void PodInit::start(const std::string& name, std::int64_t attempt) {
-    const Container* newest = find(name);
+    const ContainerRun* newest = find(name);
     if (newest && (newest->running || newest->attempt >= attempt)) return;
     const std::string place = directory_ + "/containers/" + name + "/" + std::to_string(attempt);
-    Container& container = containers_.emplace_back();
+    ContainerRun& container = containers_.emplace_back();
     container.name = name;
     container.attempt = attempt;
     container.spec = read_json(place + ".json");
@@ -281,34 +233,28 @@ void PodInit::start(const std::string& name, std::int64_t attempt) {
         make_directories(place);
         make_directories(directory_ + "/logs/" + name);
         container.log.open(directory_ + "/logs/" + name + "/" + std::to_string(attempt) + ".log");
-        Started started = start_container(container.spec);
-        container.pid = started.pid;
-        container.status = LineReader(std::move(started.status));
-        container.output = std::move(started.output);
-        container.error = std::move(started.error);
-        set_nonblocking(container.output.get());
-        set_nonblocking(container.error.get());
+        container.start(groups_, directory_.substr(directory_.rfind('/') + 1));
         replace_file(place + ".state.json", api::to_json(container.state));
     } catch (const Error& error) {
         end_container(container, 128, 0, error.what());
     }
     // A container that has ended is of no use here once a newer attempt is known; disk has it.
     containers_.remove_if(
-        [&](const Container& old) { return old.name == name && old.attempt < attempt; });
+        [&](const ContainerRun& old) { return old.name == name && old.attempt < attempt; });
 }
 
 void PodInit::join(int client, const api::Value& request, Message& message) {
     const std::string id = request["id"].text();
-    const Container* container = find(request["container"].text());
+    const ContainerRun* container = find(request["container"].text());
     try {
         if (!container || !container->running)
             throw Error(Reason::not_found, "the container is not running");
-        if (message.descriptors.size() != 3)
-            throw Error(Reason::bad_request, "an exec comes with three descriptors");
-        Started started =
-            join_container(container->pid, container->spec, request, message.descriptors[0].get(),
-                           message.descriptors[1].get(), message.descriptors[2].get());
-        execs_.push_back({id, started.pid, LineReader(std::move(started.status)), client, false});
+        if (message.descriptors.size() != (request["tty"].boolean_or(false) ? 1U : 3U))
+            throw Error(Reason::bad_request, "an exec comes with three descriptors, or a socket");
+        Started started = join_container({container->pid, container->spec, request,
+                                          container->group.folders, message.descriptors});
+        execs_.push_back({id, container->name, started.pid, LineReader(std::move(started.status)),
+                          client, false});
     } catch (const Error& error) {
         send_message(
             client,
@@ -317,29 +263,30 @@ void PodInit::join(int client, const api::Value& request, Message& message) {
     }
 }
 
-void PodInit::drain(Container& container) {
-    const auto read = [&container](Descriptor& from, LogFile::Stream stream) {
-        char piece[64 << 10];
-        while (from) {
-            const ssize_t got = ::read(from.get(), piece, sizeof(piece));
-            if (got < 0 && errno == EINTR) continue;
-            if (got < 0 && errno == EAGAIN) return;
-            if (got <= 0)
-                from.reset();
-            else
-                container.log.take(stream, {piece, static_cast<std::size_t>(got)}, present());
-        }
-    };
-    read(container.output, LogFile::Stream::out);
-    read(container.error, LogFile::Stream::error);
+/// Shows a container's output from now on, and gives away an end of its input.
+void PodInit::attach(int client, const api::Value& request, Message& message) {
+    ContainerRun* container = find(request["container"].text());
+    api::Value event = api::Value::object({{"event", "attached"}, {"id", request["id"]}});
+    std::vector<int> descriptors;
+    if (!container || !container->running || message.descriptors.size() != 2) {
+        event.set("failure", "the container is not running");
+    } else {
+        for (const Descriptor& each : message.descriptors)
+            set_nonblocking(each.get());
+        container->watchers.push_back(
+            {std::move(message.descriptors[0]), std::move(message.descriptors[1]), {}, {}});
+        if (container->input) descriptors.push_back(container->input.get());
+    }
+    send_message(client, api::to_json(event), descriptors);
 }
 
-void PodInit::read_container(Container& container) {
-    drain(container);
+void PodInit::read_container(ContainerRun& container) {
+    container.drain();
     if (!container.status.open()) return;
     std::string last;
     const bool more = container.status.read([&](std::string_view line) {
         if (line.starts_with("started")) {
+            container.take_terminal();
             container.state.set("ready", true);
             publish(container.state);
         } else {
@@ -350,7 +297,7 @@ void PodInit::read_container(Container& container) {
     if (!more) end_container(container, 137, SIGKILL, "");
 }
 
-void PodInit::set_state(Container& container, std::string_view line) {
+void PodInit::set_state(ContainerRun& container, std::string_view line) {
     if (line.starts_with("failed ")) {
         end_container(container, 128, 0, std::string(line.substr(7)));
         return;
@@ -362,21 +309,25 @@ void PodInit::set_state(Container& container, std::string_view line) {
     end_container(container, number(1), number(2), "");
 }
 
-void PodInit::end_container(Container& container, std::int64_t code, std::int64_t signal,
+void PodInit::end_container(ContainerRun& container, std::int64_t code, std::int64_t signal,
                             const std::string& failure) {
-    // The container's first process takes everything in its pid namespace with it; only then are
-    // the pipes at their end.
-    if (container.pid > 0) {
-        ::kill(container.pid, SIGKILL);
-        ::waitpid(container.pid, nullptr, 0);
-    }
-    drain(container);
+    // Only when nothing of it runs are the pipes at their end.
+    for (const Exec& exec : execs_)
+        if (exec.container == container.name) ::kill(exec.waiter, SIGKILL);
+    container.end();
+    if (container.pid > 0) ::waitpid(container.pid, nullptr, 0);
+    container.take_terminal();  // It may have ended before it was seen to start.
+    container.drain();
+    container.watchers.clear();
+    container.input.reset();
     container.log.finish(present());
     container.running = false;
     container.state.set("finished", present().since_epoch);
     container.state.set("code", code);
     container.state.set("signal", signal);
     if (!failure.empty()) container.state.set("failure", failure);
+    if (was_out_of_memory(groups_, container.group)) container.state.set("outOfMemory", true);
+    remove_run_group(container.group);
     try {
         replace_file(directory_ + "/containers/" + container.name + "/" +
                          std::to_string(container.attempt) + ".state.json",
@@ -422,7 +373,7 @@ void PodInit::reap() {
         if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
         const bool container = std::any_of(
             containers_.begin(), containers_.end(),
-            [&](const Container& each) { return each.running && each.pid == info.si_pid; });
+            [&](const ContainerRun& each) { return each.running && each.pid == info.si_pid; });
         if (container) return;
         ::waitpid(info.si_pid, nullptr, 0);
     }
@@ -436,18 +387,18 @@ void PodInit::mind_loneliness() {
     const std::time_t lonely = steady_seconds() - lonely_since_;
     if (lonely > kLonelySeconds && !asked_to_end_) {
         asked_to_end_ = true;
-        for (const Container& container : containers_)
-            if (container.running) ::kill(container.pid, SIGTERM);
+        for (const ContainerRun& container : containers_)
+            container.signal(SIGTERM);
     }
     const bool quiet = std::none_of(containers_.begin(), containers_.end(),
-                                    [](const Container& each) { return each.running; });
+                                    [](const ContainerRun& each) { return each.running; });
     if (asked_to_end_ && (quiet || lonely > kLonelySeconds + kGraceSeconds)) over_ = true;
 }
 
 }  // namespace
 
-int run_pod_init(const std::string& directory, int listener) {
-    return PodInit(directory, listener).run();
+int run_pod_init(const std::string& directory, int listener, const CgroupTree& groups) {
+    return PodInit(directory, listener, groups).run();
 }
 
 }  // namespace muster::agent

@@ -4,25 +4,35 @@
 
 #include <string>
 
+#include "agent/cgroup_tree.h"
+
 namespace muster::agent {
 
 /// Runs until it is told to end. `directory` is the pod's, which holds:
 ///   sandbox.json                        ip, hostname, memoryVolumes [{path, size}]
 ///   init.sock                           where it listens (`listener`)
-///   containers/NAME/ATTEMPT.json        what to start: argv, env, cwd, root (see container_root.h)
-///   containers/NAME/ATTEMPT.state.json  started, finished, code, signal, failure
+///   containers/NAME/ATTEMPT.json        what to start: argv, env, cwd, root (see
+///   container_root.h),
+///                                       limits (see cgroup.h), identity (see identity.h), stdin,
+///                                       tty, sharePid
+///   containers/NAME/ATTEMPT.state.json  started, finished, code, signal, failure, outOfMemory
 ///   logs/NAME/ATTEMPT.log               in the form of log_format.h; .1, .2, ... are older parts
 ///
 /// Requests, each one JSON message:
 ///   {do: start, container, attempt}     once for each attempt; a repeated one is ignored
 ///   {do: signal, container, signal}
-///   {do: exec, id, container, argv, tty} with three descriptors: in, out, error
+///   {do: exec, id, container, argv, tty} with three descriptors: in, out, error; with tty one
+///                                       socket, over which the terminal comes back
+///   {do: attach, id, container} with two descriptors: out, error, for what is written from now on
+///   {do: close_input, container}        nothing more will be written to its standard input
 ///   {do: kill, id}                      ends an exec
 ///   {do: end}                           ends all processes of the pod, and itself
 /// What it tells to whoever is connected:
-///   {event: state, container, attempt, started, finished?, code?, signal?, failure?}
+///   {event: state, container, attempt, started, finished?, code?, signal?, failure?,
+///    outOfMemory?}
 ///   {event: hello}                      after the states of all containers, to a new connection
 ///   {event: exec, id, code, failure?}
-int run_pod_init(const std::string& directory, int listener);
+///   {event: attached, id, failure?}     with a descriptor when the container has an input
+int run_pod_init(const std::string& directory, int listener, const CgroupTree& groups);
 
 }  // namespace muster::agent

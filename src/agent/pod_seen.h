@@ -16,7 +16,7 @@ struct Ended {
     Time finished;
     int code = 0;
     int signal = 0;
-    std::string reason;   // Completed, Error, StartError, ContainerStatusUnknown
+    std::string reason;   // Completed, Error, OOMKilled, StartError, ContainerStatusUnknown
     std::string message;  // The container's termination message, or why it could not start.
     int attempt = 0;
 };
@@ -49,7 +49,8 @@ struct ContainerSeen {
     bool kill_sent = false;
 
     std::string image_problem;   // No environment is mapped to its image.
-    std::string config_problem;  // Its variables cannot be made: CreateContainerConfigError.
+    std::string config_problem;  // What it asks for cannot be had: CreateContainerConfigError.
+    bool refused = false;        // And never can, while its spec stays.
 };
 
 /// One pod.

@@ -1,15 +1,19 @@
 // agent/pod_worker.cpp - see pod_worker.h.
 #include "agent/pod_worker.h"
 
+#include <algorithm>
 #include <csignal>
+#include <cstring>
+#include <utility>
 
-#include "agent/environment.h"
 #include "agent/files.h"
-#include "agent/image_map.h"
+#include "agent/log_query.h"
+#include "agent/pod_files.h"
 #include "agent/pod_status.h"
 #include "api/json.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "kube/request.h"
 
 namespace muster::agent {
@@ -22,6 +26,8 @@ using Phase = ContainerSeen::Phase;
 const kube::Target kPods{{"", "pods"}, "v1"};
 constexpr Duration kRetry = seconds(2);
 constexpr std::size_t kMessageLimit = 4096;
+constexpr std::size_t kFallbackLimit = 2048;
+constexpr std::int64_t kFallbackLines = 80;
 
 Ended ended_by(const RunReport& report) {
     Ended ended;
@@ -35,7 +41,24 @@ Ended ended_by(const RunReport& report) {
         ended.reason = "StartError";
         ended.message = report.failure;
     }
+    if (report.out_of_memory && report.code != 0) ended.reason = "OOMKilled";
     return ended;
+}
+
+/// The number of "SIGUSR1", "SIGRTMIN+3", ...; SIGTERM when there is none of the name.
+int signal_of(const std::string& name) {
+    for (int number = 1; number < 32; ++number) {
+        const char* known = ::sigabbrev_np(number);
+        if (known && name == std::string("SIG") + known) return number;
+    }
+    for (const auto& [base, start] : {std::pair("SIGRTMIN", SIGRTMIN), {"SIGRTMAX", SIGRTMAX}})
+        if (name.starts_with(base)) {
+            const std::string rest = name.substr(8);
+            return start +
+                   static_cast<int>(
+                       parse_integer(rest.starts_with('+') ? rest.substr(1) : rest).value_or(0));
+        }
+    return SIGTERM;
 }
 
 }  // namespace
@@ -143,11 +166,9 @@ void PodWorker::take(const RunReport& report) {
     if (container.phase == Phase::exited) return;
     Ended ended = ended_by(report);
     if (!report.failure.empty()) record("Warning", "Failed", "Error: " + report.failure);
-    const auto message = read_file(directory() + "/containers/" + report.container + "/" +
-                                   std::to_string(report.attempt) + ".termination");
-    if (message && !message->empty()) ended.message = message->substr(0, kMessageLimit);
-    note_end(container, std::move(ended));
     const ContainerSpec* spec = find_spec(report.container);
+    if (spec) add_message(*spec->value, ended);
+    note_end(container, std::move(ended));
     if (spec && wants_restart(object_->value, *spec, container) &&
         restart_at(container) > host_.loop.now())
         record("Warning", "BackOff",
@@ -155,6 +176,23 @@ void PodWorker::take(const RunReport& report) {
                    object_->value["metadata"]["name"].text() + "_" +
                    object_->value["metadata"]["namespace"].text() + "(" + uid_ + ")");
     step();
+}
+
+/// The container's own last words; where it left none and failed, the end of its log if its spec
+/// says so.
+void PodWorker::add_message(const Value& container, Ended& ended) const {
+    const std::string name = container["name"].text();
+    const auto message = read_file(directory() + "/containers/" + name + "/" +
+                                   std::to_string(ended.attempt) + ".termination");
+    if (message && !message->empty()) ended.message = message->substr(0, kMessageLimit);
+    const bool from_log = container["terminationMessagePolicy"].text() == "FallbackToLogsOnError" &&
+                          ended.code != 0 && ended.message.empty();
+    if (!from_log) return;
+    const std::string log =
+        read_file(directory() + "/logs/" + name + "/" + std::to_string(ended.attempt) + ".log")
+            .value_or("");
+    const std::string text = LogPrinter(LogQuery{}).take(tail_of(log, kFallbackLines));
+    ended.message = text.substr(text.size() - std::min(text.size(), kFallbackLimit));
 }
 
 void PodWorker::sandbox_lost() {
@@ -240,7 +278,7 @@ void PodWorker::act(const Action& action) {
         case Kind::pre_stop:
             return run_hook(action.container, "preStop", &ContainerSeen::pre_stop);
         case Kind::term:
-            return host_.machine.signal(uid_, action.container, SIGTERM);
+            return host_.machine.signal(uid_, action.container, stop_signal(action.container));
         case Kind::kill:
             return host_.machine.signal(uid_, action.container, SIGKILL);
         case Kind::probe:
@@ -252,21 +290,30 @@ void PodWorker::act(const Action& action) {
     }
 }
 
+int PodWorker::stop_signal(const std::string& name) {
+    const ContainerSpec* spec = find_spec(name);
+    return spec ? signal_of((*spec->value)["lifecycle"]["stopSignal"].text()) : SIGTERM;
+}
+
 void PodWorker::make_sandbox() {
     Value memory = Value::array();
     memory.push(Value::object({{"path", directory() + "/shm"}}));
     for (const VolumePlan& volume : volumes_.volumes)
         if (volume.kind == VolumePlan::Kind::memory)
-            memory.push(Value::object(
-                {{"path", directory() + "/volumes/" + volume.name}, {"size", volume.size_limit}}));
+            memory.push(Value::object({{"path", directory() + "/volumes/" + volume.name},
+                                       {"size", volume.size_limit},
+                                       {"group", file_group()}}));
     const Value& metadata = object_->value["metadata"];
-    const Value sandbox = Value::object(
-        {{"uid", uid_},
-         {"namespace", metadata["namespace"]},
-         {"name", metadata["name"]},
-         {"ip", address_},
-         {"hostname", object_->value["spec"]["hostname"].text_or(metadata["name"].text())},
-         {"memoryVolumes", memory}});
+    const Value& spec = object_->value["spec"];
+    const Value sandbox =
+        Value::object({{"uid", uid_},
+                       {"namespace", metadata["namespace"]},
+                       {"name", metadata["name"]},
+                       {"ip", address_},
+                       {"hostname", hostname_of(object_->value)},
+                       {"sharePid", spec["shareProcessNamespace"].boolean_or(false)},
+                       {"sysctls", spec["securityContext"]["sysctls"]},
+                       {"memoryVolumes", memory}});
     host_.machine.make_sandbox(uid_, sandbox, guarded([this](const std::string& problem) {
                                    if (!problem.empty()) {
                                        seen_.sandbox = PodSeen::Sandbox::none;
@@ -284,101 +331,6 @@ void PodWorker::make_sandbox() {
                                    seen_.ip = address_;
                                    step();
                                }));
-}
-
-void PodWorker::start(const std::string& name) {
-    const ContainerSpec* spec = find_spec(name);
-    const Value& container = *spec->value;
-    const ContainerSeen& seen = seen_.containers[name];
-    const std::string image_name = container["image"].text();
-    const ImageMapping* image = find_mapping(host_.options.images, image_name);
-    const Environment environment =
-        make_environment(object_->value, container, sources_, place(), *image);
-    const std::string own = directory() + "/containers/" + name;
-    const std::string run = own + "/" + std::to_string(seen.attempt);
-
-    RootPlan root;
-    root.mount_point = host_.options.data_directory + "/agent/root";
-    root.scratch = run;
-    root.shared_memory = directory() + "/shm";
-    root.home = host_.home;
-    const bool mapped = !image->environment.empty();
-    root.working_directory =
-        expand(container["workingDir"].text_or(mapped ? host_.home : "/"), environment.variables);
-    root.hidden = {host_.options.data_directory};
-    if (mapped) root.environments = environment_folders(image->environment);
-    for (const char* file : {"resolv.conf", "hosts", "hostname"})
-        root.mounts.push_back({directory() + "/etc/" + file, std::string("/etc/") + file, false});
-    for (BindMount& mount :
-         plan_mounts(container, volumes_, directory() + "/volumes", environment.variables)) {
-        make_sub_path(mount.source);
-        root.mounts.push_back(std::move(mount));
-    }
-    make_directories(own);
-    write_file(run + ".termination", "");
-    root.mounts.push_back(
-        {run + ".termination",
-         std::string(container["terminationMessagePath"].text_or("/dev/termination-log")), false});
-    Value words = Value::array();
-    for (const std::string& word : command_line(container, environment.variables))
-        words.push(word);
-    Value variables = Value::array();
-    for (const auto& [key, value] : environment.variables)
-        variables.push(key + "=" + value);
-    record("Normal", "Pulled", "Container image \"" + image_name + "\" already present on machine");
-    record("Normal", "Created", "Created container: " + name);
-    host_.machine.start(uid_, name, seen.attempt,
-                        Value::object({{"argv", words},
-                                       {"env", variables},
-                                       {"cwd", root.working_directory},
-                                       {"root", to_value(root)}}));
-}
-
-void PodWorker::start_failed(const std::string& name, const std::string& text) {
-    RunReport report;
-    report.container = name;
-    report.attempt = seen_.containers[name].attempt;
-    report.started = host_.loop.now();
-    report.finished = report.started;
-    report.code = 128;
-    report.failure = text;
-    host_.loop.post(guarded([this, report] { take(report); }));
-}
-
-void PodWorker::run_hook(const std::string& name, const char* field,
-                         ContainerSeen::Hook ContainerSeen::*which) {
-    const ContainerSpec* spec = find_spec(name);
-    const Handler handler = handler_of((*spec->value)["lifecycle"][field], *spec->value);
-    const int attempt = seen_.containers[name].attempt;
-    const std::string title = field == std::string("postStart") ? "PostStart" : "PreStop";
-    host_.machine.ask(
-        uid_, name, seen_.ip, handler, minutes(10),
-        guarded([this, name, attempt, which, title](bool passed, const std::string& text) {
-            ContainerSeen& container = seen_.containers[name];
-            if (container.attempt != attempt) return;
-            container.*which = passed ? ContainerSeen::Hook::done : ContainerSeen::Hook::failed;
-            if (!passed)
-                record("Warning", "Failed" + title + "Hook", title + "Hook failed: " + text);
-            step();
-        }));
-}
-
-void PodWorker::ask_probe(const std::string& name, ProbeKind kind) {
-    const ContainerSpec* found = find_spec(name);
-    const auto probe = probe_spec_of(*found->value, kind, found->injected_probes);
-    const int attempt = seen_.containers[name].attempt;
-    host_.machine.ask(
-        uid_, name, seen_.ip, probe->handler, probe->timeout,
-        guarded([this, name, kind, attempt, probe](bool passed, const std::string& text) {
-            ContainerSeen& container = seen_.containers[name];
-            if (container.attempt != attempt || container.phase != Phase::running) return;
-            ProbeState& state = container.probes[static_cast<int>(kind)];
-            const bool quiet = probe->eager && !state.ever_passed;
-            take_result(*probe, state, passed);
-            if (!passed && !quiet && !container.stopping)
-                record("Warning", "Unhealthy", std::string(word(kind)) + " probe failed: " + text);
-            step();
-        }));
 }
 
 void PodWorker::end_sandbox() {

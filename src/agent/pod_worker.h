@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent/container_root.h"
+#include "agent/environment.h"
 #include "agent/machine.h"
 #include "agent/pod_plan.h"
 #include "agent/pod_seen.h"
@@ -25,6 +27,7 @@ struct PodHost {
     Machine& machine;
     const Options& options;
     std::string home;  // Of the user that Muster runs as.
+    bool rootless = false;
     std::function<std::vector<api::Value>(const std::string& ns)> services;
     std::function<std::string(const std::string& node)> node_address;
     std::function<std::string()> take_address;  // Empty when all are in use.
@@ -76,8 +79,15 @@ private:
     PodPlace place() const;
 
     void make_sandbox();
+    int stop_signal(const std::string& name);
+    std::int64_t file_group() const;
+    void add_message(const api::Value& container, Ended& ended) const;
+
+    // Starting and asking: pod_worker_start.cpp.
+    RootPlan make_root(const api::Value& container, const ImageMapping& image,
+                       const Variables& variables) const;
     void start(const std::string& name);
-    void start_failed(const std::string& name, const std::string& text);
+    void start_run(const std::string& name);
     void run_hook(const std::string& name, const char* field,
                   ContainerSeen::Hook ContainerSeen::*which);
     void ask_probe(const std::string& name, ProbeKind kind);

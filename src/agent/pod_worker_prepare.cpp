@@ -1,13 +1,16 @@
 // agent/pod_worker_prepare.cpp - before a pod starts: what it refers to is fetched, its volumes and
 // files are written, its containers are checked.
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include <sys/stat.h>
 
 #include "agent/environment.h"
 #include "agent/files.h"
 #include "agent/image_map.h"
-#include "agent/network.h"
+#include "agent/pod_files.h"
+#include "agent/pod_refusal.h"
 #include "agent/pod_worker.h"
 #include "api/json.h"
 #include "base/error.h"
@@ -30,9 +33,13 @@ Value body_of(const net::Response& response) {
 }
 
 /// Makes a hostPath what its type says; gives what is wrong with it.
-std::string check_machine_path(const VolumePlan& volume) {
+std::string check_machine_path(const VolumePlan& volume, const std::string& data_directory) {
     struct stat status {};
     const std::string& path = volume.machine_path;
+    std::error_code none;
+    const std::string real = std::filesystem::weakly_canonical(path, none).string() + "/";
+    if (real.starts_with(data_directory + "/"))
+        return "hostPath " + path + " is in Muster's own data folder, which no pod may see";
     const std::string& type = volume.path_type;
     if (type == "DirectoryOrCreate" || type == "FileOrCreate") {
         if (::stat(path.c_str(), &status) != 0) {
@@ -49,17 +56,38 @@ std::string check_machine_path(const VolumePlan& volume) {
         return "hostPath type check failed: " + path + " is not a directory";
     if (type.starts_with("File") && !S_ISREG(status.st_mode))
         return "hostPath type check failed: " + path + " is not a file";
+    if (type == "Socket" && !S_ISSOCK(status.st_mode))
+        return "hostPath type check failed: " + path + " is not a socket file";
+    if (type == "CharDevice" && !S_ISCHR(status.st_mode))
+        return "hostPath type check failed: " + path + " is not a character device";
+    if (type == "BlockDevice" && !S_ISBLK(status.st_mode))
+        return "hostPath type check failed: " + path + " is not a block device";
     return "";
 }
 
-void write_volume(const VolumePlan& volume, const std::string& folder) {
+/// fsGroup: the group may use what is there and owns what is added.
+void give_to_group(const std::string& path, mode_t mode, std::int64_t group) {
+    if (group < 0) return;
+    if (::chown(path.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(group)) != 0 ||
+        ::chmod(path.c_str(), mode) != 0)
+        throw Error(Reason::internal_error,
+                    "cannot give " + path + " to group " + std::to_string(group) + " (fsGroup)");
+}
+
+/// `group` -1: none.
+void write_volume(const VolumePlan& volume, const std::string& folder, std::int64_t group) {
     make_directories(folder);
-    if (volume.kind == VolumePlan::Kind::folder) ::chmod(folder.c_str(), 0777);
+    if (volume.kind == VolumePlan::Kind::folder) {
+        ::chmod(folder.c_str(), 0777);
+        give_to_group(folder, 02777, group);
+    }
     for (const VolumeFile& file : volume.files) {
         const std::string path = folder + "/" + file.path;
         make_directories(path.substr(0, path.rfind('/')));
         if (read_file(path) == file.content) continue;
-        replace_file(path, file.content, static_cast<mode_t>(file.mode));
+        const auto mode = static_cast<mode_t>(file.mode);
+        replace_file(path, file.content, mode);
+        give_to_group(path, mode | 0440, group);
     }
 }
 
@@ -159,7 +187,7 @@ void PodWorker::fetched() {
     told_problem_ = seen_.problem;
     bool waits = !seen_.problem.empty();
     for (const auto& [name, container] : seen_.containers)
-        waits |= !container.config_problem.empty();
+        waits |= !container.config_problem.empty() && !container.refused;
     if (waits)
         host_.loop.after(kRetry, guarded([this] { fetch(); }));
     else
@@ -178,28 +206,11 @@ void PodWorker::refresh() {
 void PodWorker::write_files() {
     const std::string folder = directory() + "/etc";
     make_directories(folder);
-    const std::string ns = object_->value["metadata"]["namespace"].text();
-    const std::string name(
-        object_->value["spec"]["hostname"].text_or(object_->value["metadata"]["name"].text()));
-    std::string resolv = "search " + ns + ".svc.cluster.local svc.cluster.local cluster.local\n";
-    resolv += std::string("nameserver ") + kDnsServiceAddress + "\noptions ndots:5\n";
-    std::string hosts =
-        "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost "
-        "ip6-loopback\n" +
-        address_ + "\t";
-    if (const std::string subdomain = object_->value["spec"]["subdomain"].text();
-        !subdomain.empty())
-        hosts += name + "." + subdomain + "." + ns + ".svc.cluster.local\t";
-    hosts += name + "\n";
-    for (const Value& alias : object_->value["spec"]["hostAliases"].items()) {
-        hosts += alias["ip"].text();
-        for (const Value& host : alias["hostnames"].items())
-            hosts += "\t" + host.text();
-        hosts += "\n";
-    }
-    write_file(folder + "/resolv.conf", resolv);
-    write_file(folder + "/hosts", hosts);
-    write_file(folder + "/hostname", name + "\n");
+    const Value& pod = object_->value;
+    write_file(folder + "/resolv.conf",
+               resolv_text(pod, read_file("/etc/resolv.conf").value_or("")));
+    write_file(folder + "/hosts", hosts_text(pod, address_));
+    write_file(folder + "/hostname", hostname_of(pod) + "\n");
 }
 
 void PodWorker::write_volumes() {
@@ -207,14 +218,20 @@ void PodWorker::write_volumes() {
     make_directories(folder);
     for (const VolumePlan& volume : volumes_.volumes) {
         if (volume.kind != VolumePlan::Kind::machine_path) {
-            write_volume(volume, folder + "/" + volume.name);
+            write_volume(volume, folder + "/" + volume.name, file_group());
             continue;
         }
-        const std::string wrong = check_machine_path(volume);
+        const std::string wrong = check_machine_path(volume, host_.options.data_directory);
         if (!wrong.empty())
             seen_.problem =
                 "MountVolume.SetUp failed for volume \"" + volume.name + "\" : " + wrong;
     }
+}
+
+/// fsGroup, where there are further groups: without root all is the one user's own.
+std::int64_t PodWorker::file_group() const {
+    const Value& group = object_->value["spec"]["securityContext"]["fsGroup"];
+    return group.is_integer() && !host_.rootless ? group.as_integer() : -1;
 }
 
 /// Containers that cannot be started are marked with why, before any of them is started.
@@ -234,11 +251,22 @@ void PodWorker::check_containers() {
             container.image_problem = unmapped_text(image_name);
             continue;
         }
+        std::string problem = refusal_of(object_->value, *spec.value, host_.rootless);
+        container.refused = !problem.empty();
         const Environment made =
             make_environment(object_->value, *spec.value, sources_, place(), *image);
-        if (!made.problem.empty() && made.problem != container.config_problem)
-            record("Warning", "Failed", "Error: " + made.problem);
-        container.config_problem = made.problem;
+        if (problem.empty()) problem = made.problem;
+        if (problem.empty() && command_line(*spec.value, *image, made.variables).empty()) {
+            problem =
+                "container \"" + spec.name + "\" names no command and images are not read: " +
+                "set `command` in the pod, or in the file that muster up reads with --config: "
+                "images: [{pattern: '" +
+                image->pattern + "', command: [PROGRAM, ...]}]";
+            container.refused = true;
+        }
+        if (!problem.empty() && problem != container.config_problem)
+            record("Warning", "Failed", "Error: " + problem);
+        container.config_problem = std::move(problem);
     }
 }
 

@@ -125,7 +125,11 @@ VolumePlan plan_volume(const Value& pod, const Value& volume, const Sources& sou
     };
     if (volume.has("emptyDir") || volume.size() == 1) {
         const Value& empty = volume["emptyDir"];
-        if (empty["medium"].text() == "Memory") plan.kind = VolumePlan::Kind::memory;
+        const std::string medium = empty["medium"].text();
+        if (medium == "Memory") plan.kind = VolumePlan::Kind::memory;
+        if (!medium.empty() && medium != "Memory")
+            problem = "emptyDir of medium " + medium +
+                      " is not available on this machine; use Memory or leave it out";
         plan.size_limit = Quantity::parse(empty["sizeLimit"].text()).value_or(Quantity{}).units();
         return plan;
     }

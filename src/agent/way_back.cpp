@@ -45,6 +45,16 @@ void WayBack::write(std::string text) {
     });
 }
 
+/// What waits shrinks without a word: who has stopped sending must ask.
+std::size_t WayBack::buffered() {
+    if (waiting_ > 0 && !asking_.exchange(true))
+        caller_.post([self = shared_from_this()] {
+            self->waiting_ = self->responder_->buffered();
+            self->asking_ = false;
+        });
+    return posted_ + waiting_;
+}
+
 void WayBack::finish() {
     caller_.post([self = shared_from_this()] { self->responder_->finish(); });
 }
@@ -69,6 +79,15 @@ void ChannelBack::send(std::string message) {
         self->posted_ -= size;
         self->waiting_ = self->channel_->buffered();
     });
+}
+
+std::size_t ChannelBack::buffered() {
+    if (waiting_ > 0 && !asking_.exchange(true))
+        caller_.post([self = shared_from_this()] {
+            self->waiting_ = self->channel_->buffered();
+            self->asking_ = false;
+        });
+    return posted_ + waiting_;
 }
 
 void ChannelBack::close() {

@@ -35,8 +35,8 @@ public:
     void watch_client();
     Loop& caller() const { return caller_; }
     bool client_gone() const { return gone_; }
-    /// Bytes handed over and not yet taken by the client.
-    std::size_t buffered() const { return posted_ + waiting_; }
+    /// Bytes handed over and not yet taken by the client, as far as it is known; asks anew.
+    std::size_t buffered();
 
 private:
     Loop& caller_;
@@ -44,6 +44,7 @@ private:
     std::atomic<bool> gone_ = false;
     std::atomic<std::size_t> posted_ = 0;
     std::atomic<std::size_t> waiting_ = 0;
+    std::atomic<bool> asking_ = false;
 };
 
 /// The same for an upgraded connection.
@@ -54,7 +55,7 @@ public:
 
     void send(std::string message);
     void close();
-    std::size_t buffered() const { return posted_ + waiting_; }
+    std::size_t buffered();
 
     /// On the caller's loop: what arrives is handed to `agent`'s.
     void listen(Loop& agent, std::function<void(std::string)> on_message,
@@ -65,6 +66,7 @@ private:
     std::shared_ptr<net::Channel> channel_;
     std::atomic<std::size_t> posted_ = 0;
     std::atomic<std::size_t> waiting_ = 0;
+    std::atomic<bool> asking_ = false;
 };
 
 }  // namespace muster::agent

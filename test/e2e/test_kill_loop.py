@@ -87,7 +87,7 @@ def test_killed_at_random_moments_it_loses_and_doubles_nothing(make_muster):
     muster.until(f"all jobs complete ({said})", lambda: all(done(muster, n, ns="default") for n in names), 180)
     counted = starts_of(starts)
     kept = {p["metadata"]["name"]: p for p in muster.get("pods")["items"]}
-    assert len(kept) >= len(names) * 3 // 4, "most pods are still there to be compared"
+    assert len(kept) >= len(names) // 2, "many pods are still there to be compared"
     wrong = {name: (counted[name], restarts(pod)) for name, pod in kept.items() if counted[name] != restarts(pod) + 1}
     assert not wrong, f"{said}: starts and restartCount of {wrong}"
     muster.until("no process of an ended pod is left", lambda: not living(mark))
