@@ -27,7 +27,7 @@ Questions add_controllers(Runner& runner, const ControlPlaneOptions& options) {
         runner.add(std::move(controller));
     for (Controller& controller : queue::job_controllers())
         runner.add(std::move(controller));
-    auto planner = std::make_unique<queue::QueuePlanner>(options.queues);
+    auto planner = std::make_unique<queue::QueuePlanner>(options.queues, options.may_decide);
     const queue::QueuePlanner& queues = *planner;
     runner.add(std::move(planner));
     runner.add(appwrapper::controller(appwrapper::codeflare));

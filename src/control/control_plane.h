@@ -1,6 +1,7 @@
 // control/control_plane.h - all controllers and admission functions of Muster, in one list each.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ namespace muster::control {
 struct ControlPlaneOptions {
     ClusterOptions cluster;
     decide::Options queues;
+    /// While it says no, the queues see but do not decide, so that many changes are decided as one.
+    /// Null: always. It is asked again after a moment.
+    std::function<bool()> may_decide = nullptr;
 };
 
 /// What others may ask of the parts. It lives as long as the runner that they were added to, and is

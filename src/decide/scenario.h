@@ -89,6 +89,9 @@ struct ScenarioCycle {
     std::optional<Time> look_again;
 };
 
+/// "  head*1 cpu=1@default  worker*2 cpu=2@default"
+std::string text_of(const Assignment& assignment);
+
 /// What a scenario runs on. Each thing that is said arrives as a change, with the scenario's clock.
 class ScenarioGround {
 public:

@@ -59,18 +59,6 @@ const std::map<std::string_view, Verb>& verbs() {
     return all;
 }
 
-std::string given(const Assignment& assignment) {
-    std::string text;
-    for (const PodSetAssignment& set : assignment.pod_sets) {
-        text += "  " + set.name + "*" + std::to_string(set.count);
-        for (const auto& [resource, flavor] : set.flavors) {
-            text +=
-                " " + resource + "=" + amount_text(resource, set.usage.at(resource)) + "@" + flavor;
-        }
-    }
-    return text;
-}
-
 }  // namespace
 
 void Run::step(const Step& step, Reading& read) {
@@ -101,7 +89,7 @@ void Run::cycle(const Step&, Reading&) {
     for (const ScenarioCycle::Said& evict : came.evicts)
         print(padded("evict") + evict.workload + "  " + evict.text);
     for (const Admit& admit : came.admits)
-        print(padded("admit") + admit.workload + given(admit.assignment));
+        print(padded("admit") + admit.workload + text_of(admit.assignment));
     for (const ScenarioCycle::Said& wait : came.waits)
         print(padded("wait") + wait.workload + "  " + wait.text);
     if (came.look_again) print(padded("look") + "at " + to_rfc3339(*came.look_again));
@@ -123,6 +111,18 @@ void Run::show(const Step& step, Reading&) {
         }
     }
     print(line);
+}
+
+std::string text_of(const Assignment& assignment) {
+    std::string text;
+    for (const PodSetAssignment& set : assignment.pod_sets) {
+        text += "  " + set.name + "*" + std::to_string(set.count);
+        for (const auto& [resource, flavor] : set.flavors) {
+            text +=
+                " " + resource + "=" + amount_text(resource, set.usage.at(resource)) + "@" + flavor;
+        }
+    }
+    return text;
 }
 
 std::optional<std::size_t> names_of_verb(std::string_view verb) {

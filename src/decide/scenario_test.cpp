@@ -70,6 +70,10 @@ TEST_CASE("every scenario comes out as its file says") {
             continue;
         }
         REQUIRE_MESSAGE(mark != std::string::npos, file.string());
+        if (text.find("\non sim\n") != std::string::npos) {
+            CHECK_MESSAGE(came.find("cannot be run on decide") != std::string::npos, file.string());
+            continue;
+        }
         CHECK_MESSAGE(came == text.substr(mark + 6), file.string());
     }
 }

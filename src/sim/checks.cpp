@@ -20,6 +20,30 @@ bool is_finished(const Value& workload) {
     return control::condition_of(workload["status"], "Finished")["status"].text_or("") == "True";
 }
 
+/// Flavor, resource.
+using Use = std::map<std::string, std::map<std::string, Amount>>;
+
+/// Of a pod set's count, those that are done and need nothing any more.
+std::int64_t reclaimed_of(const Value& workload, std::string_view pod_set) {
+    for (const Value& pods : workload["status"]["reclaimablePods"].items()) {
+        if (pods["name"].text_or("") == pod_set) return pods["count"].integer_or(0);
+    }
+    return 0;
+}
+
+/// What its quota holds for a workload.
+void add_use(Use& use, const Value& workload) {
+    for (const Value& pods : workload["status"]["admission"]["podSetAssignments"].items()) {
+        const std::int64_t count = pods["count"].integer_or(0);
+        const std::int64_t left = count - reclaimed_of(workload, pods["name"].text_or(""));
+        for (const auto& [resource, amount] : pods["resourceUsage"].members()) {
+            const Amount all = control::fold_amount(resource, amount);
+            use[pods["flavors"][resource].text()][resource] +=
+                count == 0 ? all : Amount{all.value / count * left};
+        }
+    }
+}
+
 }  // namespace
 
 std::optional<std::string> Checks::take(const store::Change& change) {
@@ -82,17 +106,10 @@ std::optional<std::string> Checks::check_nodes() const {
 }
 
 std::optional<std::string> Checks::check_quota() const {
-    std::map<std::string, std::map<std::string, std::map<std::string, Amount>>>
-        used;  // Queue, flavor, resource.
+    std::map<std::string, Use> used;  // By queue.
     for (const auto& [key, workload] : objects_) {
         if (key.find("/workloads/") == std::string::npos || is_finished(workload)) continue;
-        const Value& admission = workload["status"]["admission"];
-        for (const Value& pods : admission["podSetAssignments"].items()) {
-            for (const auto& [resource, amount] : pods["resourceUsage"].members()) {
-                used[admission["clusterQueue"].text()][pods["flavors"][resource].text()]
-                    [resource] += control::fold_amount(resource, amount);
-            }
-        }
+        add_use(used[workload["status"]["admission"]["clusterQueue"].text()], workload);
     }
     for (const auto& [key, queue] : objects_) {
         if (key.find("/clusterqueues/") == std::string::npos) continue;
@@ -101,11 +118,14 @@ std::optional<std::string> Checks::check_quota() const {
             for (const Value& flavor : group["flavors"].items()) {
                 for (const Value& resource : flavor["resources"].items()) {
                     const std::string what = resource["name"].text();
-                    const Amount nominal = control::fold_amount(what, resource["nominalQuota"]);
+                    Amount most = control::fold_amount(what, resource["nominalQuota"]);
+                    const bool alone = queue["spec"]["cohortName"].text_or("").empty();
+                    if (!alone && !resource.has("borrowingLimit")) continue;  // As the cohort can.
+                    if (!alone) most += control::fold_amount(what, resource["borrowingLimit"]);
                     const Amount taken = used[name][flavor["name"].text()][what];
-                    if (taken <= nominal) continue;
-                    return "queue " + name + " gives " + std::to_string(nominal.value) + " " +
-                           what + " and " + std::to_string(taken.value) + " are admitted";
+                    if (taken <= most) continue;
+                    return "queue " + name + " gives " + std::to_string(most.value) + " " + what +
+                           " and " + std::to_string(taken.value) + " are admitted";
                 }
             }
         }

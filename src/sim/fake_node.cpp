@@ -67,31 +67,58 @@ Duration FakeNode::draw(std::int64_t least_ms, std::int64_t most_ms) {
 }
 
 void FakeNode::register_node(const NodeSpec& node) {
-    const Value amounts =
-        Value::object({{"cpu", node.cpu}, {"memory", node.memory}, {"pods", node.pods}});
-    const Value labels = Value::object({{"kubernetes.io/hostname", node.name}});
+    Value labels = node.labels.is_object() ? node.labels : Value::object();
+    labels.set("kubernetes.io/hostname", node.name);
     Value body =
         Value::object({{"apiVersion", "v1"},
                        {"kind", "Node"},
                        {"metadata", Value::object({{"name", node.name}, {"labels", labels}})}});
-    transport_.send(kube::create(nodes, "", node.name, "", body), [this, node, amounts](
-                                                                      const net::Response& made) {
-        if (made.status >= 300 && made.status != 409) {
-            loop_.after(seconds(1), [this, node] { register_node(node); });
-            return;
-        }
-        const Value status =
-            Value::object({{"capacity", amounts},
-                           {"allocatable", amounts},
-                           {"conditions", Value::array({condition("Ready", true, loop_.now())})}});
-        const Value patch = Value::object({{"status", status}});
-        transport_.send(kube::patch(nodes, {nodes.resource, "", node.name}, "status",
-                                    "application/merge-patch+json", patch),
-                        [this, node](const net::Response& set) {
-                            if (set.status >= 300)
-                                loop_.after(seconds(1), [this, node] { register_node(node); });
-                        });
-    });
+    if (node.spec.is_object()) body.set("spec", node.spec);
+    const auto again = [this, node] {
+        loop_.after(seconds(1), [this, node] { register_node(node); });
+    };
+    transport_.send(kube::create(nodes, "", node.name, "", body),
+                    [this, node, body, again](const net::Response& made) {
+                        if (made.status >= 300 && made.status != 409) return again();
+                        if (made.status != 409 || !node.spec.is_object()) return write_node(node);
+                        const Value patch = Value::object(
+                            {{"metadata", Value::object({{"labels", body["metadata"]["labels"]}})},
+                             {"spec", node.spec}});
+                        transport_.send(kube::patch(nodes, {nodes.resource, "", node.name}, "",
+                                                    "application/merge-patch+json", patch),
+                                        [this, node, again](const net::Response& set) {
+                                            if (set.status >= 300) return again();
+                                            write_node(node);
+                                        });
+                    });
+}
+
+void FakeNode::write_node(const NodeSpec& node) {
+    const Value amounts =
+        node.amounts.is_object()
+            ? node.amounts
+            : Value::object({{"cpu", node.cpu}, {"memory", node.memory}, {"pods", node.pods}});
+    const Value status =
+        Value::object({{"capacity", amounts},
+                       {"allocatable", amounts},
+                       {"conditions", Value::array({condition("Ready", true, loop_.now())})}});
+    const Value patch = Value::object({{"status", status}});
+    transport_.send(kube::patch(nodes, {nodes.resource, "", node.name}, "status",
+                                "application/merge-patch+json", patch),
+                    [this, node](const net::Response& set) {
+                        if (set.status >= 300)
+                            loop_.after(seconds(1), [this, node] { register_node(node); });
+                    });
+}
+
+void FakeNode::declare(NodeSpec node) {
+    forget(node.name);
+    register_node(node);
+    nodes_.push_back(std::move(node));
+}
+
+void FakeNode::forget(const std::string& node) {
+    std::erase_if(nodes_, [&](const NodeSpec& known) { return known.name == node; });
 }
 
 void FakeNode::beat() {

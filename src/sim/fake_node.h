@@ -26,6 +26,9 @@ struct NodeSpec {
     std::string cpu;
     std::string memory;
     int pods = 110;
+    api::Value amounts = {};  // In place of the three above: {"cpu": "2", "nvidia.com/gpu": "8"}.
+    api::Value labels = {};
+    api::Value spec = {};  // Taints, unschedulable.
 };
 
 /// The agents of all nodes, and the processes that they run. The processes outlive a crash of the
@@ -38,6 +41,11 @@ public:
     FakeNode(kube::Transport& transport, Loop& loop, Random& random, std::vector<NodeSpec> nodes);
 
     void start();
+
+    /// Another node, or one that was declared before and is different now.
+    void declare(NodeSpec node);
+    /// It beats no more.
+    void forget(const std::string& node);
 
     /// The node falls silent and its processes die; it is back after `span`, knowing nothing.
     void lose(const std::string& node, Duration span);
@@ -65,6 +73,7 @@ private:
     };
 
     void register_node(const NodeSpec& node);
+    void write_node(const NodeSpec& node);
     void beat();
     void look(const kube::ObjectPtr& pod);
     void start_process(const kube::Object& pod);

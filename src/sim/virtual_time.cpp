@@ -1,6 +1,8 @@
 // sim/virtual_time.cpp - which task runs next.
 #include "sim/virtual_time.h"
 
+#include <algorithm>
+
 namespace muster::sim {
 
 Time VirtualLoop::now() const {
@@ -43,6 +45,11 @@ void VirtualLoop::kill() {
 VirtualLoop& VirtualTime::make_loop() {
     loops_.push_back(std::make_unique<VirtualLoop>(*this));
     return *loops_.back();
+}
+
+bool VirtualTime::has_tasks() const {
+    return std::any_of(loops_.begin(), loops_.end(),
+                       [](const auto& loop) { return !loop->tasks_.empty(); });
 }
 
 bool VirtualTime::step(Time end) {

@@ -53,6 +53,9 @@ public:
     /// `end`; then the time is `end`.
     bool step(Time end);
 
+    /// Some task could run now.
+    bool has_tasks() const;
+
     /// A loop's clock jumps; timers are not moved (they count spans).
     void skew(VirtualLoop& loop, Duration by) { loop.skew_ = loop.skew_ + by; }
 

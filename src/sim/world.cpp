@@ -3,20 +3,41 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 
 #include "api/json.h"
 #include "api/kind.h"
 #include "api/yaml.h"
-#include "control/control_plane.h"
+#include "control/queue/names.h"
 #include "kube/request.h"
 
 namespace muster::sim {
 namespace {
 
-constexpr Time morning{1'700'000'000'000'000'000};
 constexpr Duration answer_limit = minutes(5);
+constexpr Duration settle_limit = minutes(20);
+
+/// What the queues decide from: where it is stored, and what it is called.
+std::vector<std::pair<std::string, api::GroupResource>> queue_things() {
+    std::vector<std::pair<std::string, api::GroupResource>> found;
+    for (const api::GroupResource& resource :
+         {control::queue::flavors, control::queue::cluster_queues, control::queue::local_queues,
+          control::queue::workloads, control::queue::namespaces, control::queue::nodes,
+          control::queue::pods, control::queue::app_wrappers, control::queue::jobs}) {
+        const std::string group = resource.group.empty() ? "core" : resource.group;
+        found.emplace_back("/" + group + "/" + resource.plural + "/", resource);
+    }
+    return found;
+}
+
+/// What changes although nothing happens.
+bool is_heartbeat(std::string_view key) {
+    return key.find("/leases/") != std::string_view::npos ||
+           key.find("/nodes/") != std::string_view::npos ||
+           key.find("/events/") != std::string_view::npos;
+}
 
 /// A disk whose commits take their time, in order. What is on its way when the process dies is
 /// lost.
@@ -64,8 +85,13 @@ private:
 
 }  // namespace
 
-World::World(std::uint64_t seed, std::vector<NodeSpec> nodes, Faults faults)
-    : random_(seed), time_(random_, morning), faults_(faults), specs_(std::move(nodes)) {
+World::World(std::uint64_t seed, std::vector<NodeSpec> nodes, Faults faults, Time start)
+    : random_(seed),
+      time_(random_, start),
+      faults_(faults),
+      drawn_(faults),
+      specs_(std::move(nodes)) {
+    options_.may_decide = [this] { return !queues_held_; };
     weather_ = &time_.make_loop();
     user_loop_ = &time_.make_loop();
     node_loop_ = &time_.make_loop();
@@ -98,8 +124,10 @@ void World::start_server() {
         if (auto broken = checks_.take(change)) throw Broken{*broken};
     }
     store_->watch("/", store_->revision(), [this](const store::Change& change) {
+        if (!is_heartbeat(change.key)) ++real_changes_;
         if (auto broken = checks_.take(change)) throw Broken{*broken};
     });
+    answer_questions();
     server_->bootstrap([] {});
     net::Handler handler = [server = server_.get()](net::Request request,
                                                     std::shared_ptr<net::Responder> responder) {
@@ -112,6 +140,21 @@ void World::start_server() {
     node_transport_->reconnect(connect(*node_loop_, "agent"));
     if (control_transport_ != nullptr)
         control_transport_->reconnect(connect(*control_loop_, "control"));
+}
+
+void World::answer_questions() {
+    const auto answer = [this](const net::Request&, const api::Key& key,
+                               const std::shared_ptr<net::Responder>& responder) {
+        control_loop_->post([this, key, responder] {
+            net::Response response;
+            const auto why = questions_->why(key, control_loop_->now());
+            response.status = why ? 200 : 503;
+            response.body = make_bytes(why.value_or("{}"));
+            server_loop_->post([responder, response] { responder->respond(response); });
+        });
+    };
+    for (const api::GroupResource& resource : control::explainable())
+        server_->add_answer(resource, "why", answer);
 }
 
 void World::start_control() {
@@ -135,7 +178,7 @@ void World::start_control() {
             control_loop_->after(milliseconds(5),
                                  [done, status = status, body = body] { done(status, body); });
         });
-    control::add_controllers(*runner_, {});
+    questions_.emplace(control::add_controllers(*runner_, options_));
     runner_->start();
 }
 
@@ -159,7 +202,7 @@ void World::every(Duration mean, const std::function<void()>& happen) {
     const auto most = static_cast<std::uint64_t>(2 * mean.nanoseconds);
     weather_->after(nanoseconds(static_cast<std::int64_t>(random_.below(most))),
                     [this, mean, happen] {
-                        happen();
+                        if (sky_ == Sky::as_drawn) happen();
                         every(mean, happen);
                     });
 }
@@ -181,6 +224,55 @@ void World::plan_faults() {
 void World::end_faults() {
     faults_ = Faults::none();
     weather_->kill();
+}
+
+void World::set_sky(Sky sky) {
+    sky_ = sky;
+    faults_ = sky == Sky::calm ? Faults::none() : drawn_;
+}
+
+void World::set_options(const decide::Options& options) {
+    options_.queues = options;
+    crash_control();
+    --crashes_;  // No fault: somebody wanted it.
+}
+
+std::string World::unrest() const {
+    const kube::Cache& seen = runner_->seen();
+    if (!runner_->at_rest()) return "the controllers are at work";
+    for (const auto& [prefix, resource] : queue_things()) {
+        const auto there = checks_.under(prefix);
+        const std::vector<kube::ObjectPtr> known = seen.list(resource);
+        if (known.size() != there.size()) return "not all are seen of " + prefix;
+        std::set<std::pair<std::string, std::string>> versions;
+        for (const auto& [key, object] : there)
+            versions.emplace(object["metadata"]["uid"].text(),
+                             object["metadata"]["resourceVersion"].text());
+        for (const kube::ObjectPtr& object : known) {
+            if (!versions.contains({object->uid, std::to_string(object->version)}))
+                return "not seen as it is: " + to_text(object->key);
+        }
+    }
+    return {};
+}
+
+void World::settle(Duration quiet) {
+    const Time end = time_.now() + settle_limit;
+    std::int64_t seen_changes = real_changes_;
+    Time changed = time_.now();
+    for (;;) {
+        pass(milliseconds(20));
+        while (time_.has_tasks())
+            time_.step(time_.now());
+        if (real_changes_ != seen_changes) {
+            seen_changes = real_changes_;
+            changed = time_.now();
+        }
+        if (time_.now() - changed < quiet) continue;
+        if (unrest().empty()) return;
+        changed = time_.now();
+        if (time_.now() >= end) throw Broken{"does not come to rest: " + unrest()};
+    }
 }
 
 std::int64_t World::faults_made() const {
@@ -228,20 +320,37 @@ net::Response World::ask(net::Request request) {
 void World::create(const std::string& yaml) {
     auto parsed = api::parse_yaml(yaml);
     if (auto* problem = std::get_if<api::ParseError>(&parsed)) throw Broken{problem->text};
-    for (const api::Parsed& document : std::get<std::vector<api::Parsed>>(parsed)) {
-        const auto version = api::parse_group_version(document.value["apiVersion"].text_or(""));
-        const api::Kind* kind =
-            api::find_kind_named(version.group, document.value["kind"].text_or(""));
-        if (kind == nullptr) throw Broken{"no kind " + document.value["kind"].text()};
-        const std::string ns =
-            kind->namespaced
-                ? std::string(document.value["metadata"]["namespace"].text_or("default"))
-                : "";
-        const net::Response answer =
-            ask(kube::create({kind->resource(), version.version}, ns, "", "", document.value));
-        // A try before a crash may have been durable already.
-        if (answer.status >= 300 && answer.status != 409)
-            throw Broken{"create was refused: " + *answer.body};
+    for (const api::Parsed& document : std::get<std::vector<api::Parsed>>(parsed))
+        create_object(document.value);
+}
+
+void World::create_object(const api::Value& object) {
+    const auto version = api::parse_group_version(object["apiVersion"].text_or(""));
+    const api::Kind* kind = api::find_kind_named(version.group, object["kind"].text_or(""));
+    if (kind == nullptr) throw Broken{"no kind " + object["kind"].text()};
+    const std::string ns =
+        kind->namespaced ? std::string(object["metadata"]["namespace"].text_or("default")) : "";
+    const net::Response answer =
+        ask(kube::create({kind->resource(), version.version}, ns, "", "", object));
+    // A try before a crash may have been durable already.
+    if (answer.status >= 300 && answer.status != 409)
+        throw Broken{"create was refused: " + *answer.body};
+}
+
+void World::change(const std::string& path, const std::string& subresource,
+                   const std::function<void(api::Value& object)>& edit) {
+    for (;;) {
+        api::Value object = get(path);
+        if (object.is_null()) throw Broken{path + " is not there"};
+        edit(object);
+        net::Request request;
+        request.method = "PUT";
+        request.path = subresource.empty() ? path : path + "/" + subresource;
+        request.headers.set("Content-Type", "application/json");
+        request.body = make_bytes(api::to_json(object));
+        const net::Response answer = ask(std::move(request));
+        if (answer.status < 300) return;
+        if (answer.status != 409) throw Broken{"update was refused: " + *answer.body};
     }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "api/value.h"
 #include "apiserver/server.h"
 #include "base/random.h"
+#include "control/control_plane.h"
 #include "control/runner.h"
 #include "kube/in_process_transport.h"
 #include "sim/checks.h"
@@ -29,11 +31,16 @@ struct Broken {
     std::string what;
 };
 
+/// Whether the faults of a run strike.
+enum class Sky { calm, as_drawn };
+
 /// A run. Everything in it follows from seed, nodes and faults: equal ones give equal traces, byte
 /// for byte.
 class World {
 public:
-    World(std::uint64_t seed, std::vector<NodeSpec> nodes, Faults faults);
+    static constexpr Time morning{1'700'000'000'000'000'000};
+
+    World(std::uint64_t seed, std::vector<NodeSpec> nodes, Faults faults, Time start = morning);
     ~World();
     World(const World&) = delete;
     World& operator=(const World&) = delete;
@@ -42,6 +49,12 @@ public:
 
     /// Creates the objects of a YAML text.
     void create(const std::string& yaml);
+    /// Creates an object of that value.
+    void create_object(const api::Value& object);
+    /// Replaces an object, or its status with subresource "status", by what `edit` makes of it;
+    /// done again when somebody else was quicker.
+    void change(const std::string& path, const std::string& subresource,
+                const std::function<void(api::Value& object)>& edit);
     /// `path` as in a URL: "/api/v1/namespaces/default/pods/a".
     /// `propagation`: "Background", "Foreground", "Orphan"; empty: the default.
     void remove(const std::string& path, const std::string& propagation = "");
@@ -57,6 +70,16 @@ public:
 
     /// From here on nothing goes wrong any more.
     void end_faults();
+    /// Nothing goes wrong for a while.
+    void set_sky(Sky sky);
+
+    /// While held, the queues see but decide nothing. Not held at first.
+    void hold_queues(bool held) { queues_held_ = held; }
+    /// Muster starts again with other options of its queues.
+    void set_options(const decide::Options& options);
+    /// Lets time pass until the controllers have seen and answered all, and no object but
+    /// heartbeats has changed for `quiet`. Throws Broken when that does not come about.
+    void settle(Duration quiet);
 
     Time now() const { return time_.now(); }
     /// A hash of every change of every object, in order: two runs of a seed must agree.
@@ -69,7 +92,10 @@ public:
 
 private:
     void start_server();
+    void answer_questions();
     void start_control();
+    /// What the controllers have not seen or answered yet; empty when nothing.
+    std::string unrest() const;
     void crash_server();
     void crash_control();
     void plan_faults();
@@ -79,7 +105,12 @@ private:
     Random random_;
     VirtualTime time_;
     Faults faults_;
+    Faults drawn_;  // What `faults_` are while the sky is not calm.
     std::vector<NodeSpec> specs_;
+    control::ControlPlaneOptions options_;
+    bool queues_held_ = false;
+    Sky sky_ = Sky::as_drawn;
+    std::int64_t real_changes_ = 0;  // All but heartbeats.
     std::shared_ptr<store::MemoryDisk> disk_ = std::make_shared<store::MemoryDisk>();
     Checks checks_;
     VirtualLoop* weather_ = nullptr;  // Where faults are decided; no process of its own.
@@ -94,6 +125,7 @@ private:
     std::unique_ptr<FaultyTransport> control_transport_;
     std::unique_ptr<FakeNode> nodes_;
     std::unique_ptr<control::Runner> runner_;
+    std::optional<control::Questions> questions_;
     Faults no_faults_;
     std::int64_t crashes_ = 0;
     std::int64_t past_faults_ = 0;

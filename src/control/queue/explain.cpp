@@ -179,7 +179,13 @@ Value explain(const QueuePlanner& planner, const kube::Cache& seen, const api::K
     if (object == nullptr) return {};
     if (is_over(seen, *object)) return plain_answer("finished", title(*object) + " is finished.");
     const auto id = find_id(planner, seen, *object);
-    if (id) return to_value(decide::why(planner.state(), *id, now));
+    if (id) {
+        Value answer = to_value(decide::why(planner.state(), *id, now));
+        // In the words of a Workload's condition, also for what has none.
+        if (const auto told = decide::wait_reason(planner.state(), *id))
+            answer.set("message", decide::condition_message(*told));
+        return answer;
+    }
     const bool has_queue = !object->label(queue_name_label).empty();
     if (key.resource != workloads && !has_queue) {
         return plain_answer("unmanaged", title(*object) +

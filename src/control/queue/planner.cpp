@@ -20,6 +20,7 @@ using Rule = decide::WaitReason::Rule;
 
 /// Counts of queues are written at most this often: in a burst each workload changes them.
 constexpr Duration queue_status_pause = milliseconds(100);
+constexpr Duration ask_again_pause = milliseconds(50);  // While nothing may be decided.
 
 bool has_finalizer(const kube::Object& object) {
     const auto& all = object.value["metadata"]["finalizers"].items();
@@ -81,7 +82,8 @@ std::pair<std::string, std::string> backoff_words(const decide::WaitReason& reas
 
 }  // namespace
 
-QueuePlanner::QueuePlanner(decide::Options options) {
+QueuePlanner::QueuePlanner(decide::Options options, std::function<bool()> may_decide)
+    : may_decide_(std::move(may_decide)) {
     decide::apply(state_, decide::OptionsSet{options});
 }
 
@@ -117,6 +119,10 @@ void QueuePlanner::failed(const Write& write) {
 
 Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
     Reconciled result;
+    if (may_decide_ && !may_decide_()) {
+        result.look_again = ask_again_pause;
+        return result;
+    }
     fold(seen);
     const decide::Decision decision = decide::decide(state_, now);
     take(seen, decision);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,7 +24,8 @@ namespace muster::control::queue {
 /// decision whose write failed is taken back and made anew.
 class QueuePlanner : public Planner {
 public:
-    explicit QueuePlanner(decide::Options options = {});
+    /// While `may_decide` says no, nothing is decided.
+    explicit QueuePlanner(decide::Options options = {}, std::function<bool()> may_decide = nullptr);
 
     std::string name() const override { return "kueue-admission"; }
     std::vector<std::pair<api::GroupResource, std::string>> watches() const override;
@@ -83,6 +85,7 @@ private:
     void send(Entry& entry, const kube::Object& object, const api::Value& status,
               Reconciled& result);
 
+    std::function<bool()> may_decide_;
     decide::State state_;
     std::set<api::Key> unfolded_;  // Seen to change since the last plan.
     std::map<api::Key, Entry> entries_;
