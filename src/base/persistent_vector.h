@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,37 @@ class PersistentVector {
 public:
     std::size_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
+
+    /// For reading, in order; ends with the next change.
+    class Iterator {
+    public:
+        using iterator_category = std::forward_iterator_tag;
+        using value_type = T;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const T*;
+        using reference = const T&;
+
+        Iterator() = default;
+        Iterator(const PersistentVector& of, std::size_t at) : of_(&of), at_(at) {}
+        const T& operator*() const { return (*of_)[at_]; }
+        const T* operator->() const { return &**this; }
+        Iterator& operator++() {
+            ++at_;
+            return *this;
+        }
+        Iterator operator++(int) {
+            Iterator before = *this;
+            ++at_;
+            return before;
+        }
+        friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
+
+    private:
+        const PersistentVector* of_ = nullptr;
+        std::size_t at_ = 0;
+    };
+    Iterator begin() const { return {*this, 0}; }
+    Iterator end() const { return {*this, size_}; }
 
     const T& operator[](std::size_t i) const {
         VERIFY(i < size_);

@@ -47,8 +47,8 @@ void Deciding::settle() {
     if (std::exchange(world.structure_changed, false)) {
         world.tree.settle();
         world.find_roots();
-        for (QueueEntry& entry : world.queues) {
-            for (GroupPlan& group : entry.plan.groups) {
+        for (std::size_t i = 0; i < world.queues.size(); ++i) {
+            for (GroupPlan& group : world.queue(static_cast<QueueId>(i)).plan.groups) {
                 group.label_keys.clear();
                 for (const FlavorId flavor : group.flavors) {
                     if (!world.book.spec(flavor)) continue;

@@ -3,7 +3,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/persistent_map.h"
+#include "base/persistent_vector.h"
 #include "base/verify.h"
 
 namespace muster::decide {
@@ -43,7 +44,7 @@ class Names {
 public:
     /// The id of `name`, new if need be.
     Id id_of(std::string_view name) {
-        if (const auto found = ids_.find(name); found != ids_.end()) return found->second;
+        if (const Id* found = ids_.find(name)) return *found;
         auto text = std::make_shared<const std::string>(name);
         Id id{};
         if (free_.empty()) {
@@ -52,16 +53,15 @@ public:
         } else {
             id = free_.back();
             free_.pop_back();
-            names_[index(id)] = text;
+            names_.edit(index(id)) = text;
         }
-        ids_.emplace(*text, id);
+        ids_.insert(*text, id);
         return id;
     }
 
     std::optional<Id> find(std::string_view name) const {
-        const auto found = ids_.find(name);
-        if (found == ids_.end()) return std::nullopt;
-        return found->second;
+        const Id* found = ids_.find(name);
+        return found == nullptr ? std::nullopt : std::optional(*found);
     }
 
     const std::string& name_of(Id id) const { return *shared_name_of(id); }
@@ -73,7 +73,7 @@ public:
 
     void release(Id id) {
         ids_.erase(name_of(id));
-        names_[index(id)] = nullptr;
+        names_.edit(index(id)) = nullptr;
         free_.push_back(id);
     }
 
@@ -81,11 +81,11 @@ public:
     std::size_t limit() const { return names_.size(); }
 
     /// All that are in use, by name.
-    const std::map<std::string_view, Id>& by_name() const { return ids_; }
+    const PersistentMap<std::string_view, Id>& by_name() const { return ids_; }
 
 private:
-    std::vector<std::shared_ptr<const std::string>> names_;
-    std::map<std::string_view, Id> ids_;  // The views point into `names_`.
+    PersistentVector<std::shared_ptr<const std::string>> names_;
+    PersistentMap<std::string_view, Id> ids_;  // The views point into `names_`.
     std::vector<Id> free_;
 };
 

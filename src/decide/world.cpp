@@ -42,9 +42,10 @@ World::World() {
 QueueId World::queue_id(std::string_view name) {
     const QueueId id = queue_names.id_of(name);
     if (queues.size() < queue_names.limit()) {
-        queues.emplace_back();
-        queues.back().plan.node = tree.add();
-        queue_of_node[queues.back().plan.node] = id;
+        QueueEntry entry;
+        entry.plan.node = tree.add();
+        queue_of_node[entry.plan.node] = id;
+        queues.push_back(std::move(entry));
         structure_changed = true;
     }
     return id;
@@ -64,16 +65,17 @@ CohortId World::cohort_id(std::string_view name) {
 LocalQueueId World::local_queue_id(std::string_view ns, std::string_view name) {
     const LocalQueueId id = local_queue_names.id_of(join(ns, name));
     if (local_queues.size() < local_queue_names.limit()) {
-        local_queues.emplace_back();
-        local_queues.back().ns = ns;
-        local_queues.back().name = name;
+        LocalQueueEntry entry;
+        entry.ns = ns;
+        entry.name = name;
+        local_queues.push_back(std::move(entry));
     }
     return id;
 }
 
 WorkloadId World::workload_id(std::string_view name) {
     const WorkloadId id = workload_names.id_of(name);
-    if (workloads.size() < workload_names.limit()) workloads.resize(workload_names.limit());
+    if (workloads.size() < workload_names.limit()) workloads.grow(workload_names.limit());
     return id;
 }
 

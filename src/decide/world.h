@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/persistent_map.h"
+#include "base/persistent_vector.h"
 #include "decide/cycle.h"
 #include "decide/fit/flavors.h"
 #include "decide/fit/shape.h"
@@ -32,7 +34,7 @@ struct QueueEntry {
     QueueReport::Active active = QueueReport::Active::ready;
     std::string detail;  // The missing flavor.
     std::set<LocalQueueId> local_queues;
-    std::set<WorkloadId> holders;
+    PersistentSet<WorkloadId> holders;
     Pending pending;
     std::optional<WorkloadId> told_head;  // StrictFIFO: who was told to be the head.
 };
@@ -45,9 +47,9 @@ struct CohortEntry {
 struct LocalQueueEntry {
     std::string ns;
     std::string name;
-    std::optional<LocalQueue> spec;  // Absent: named by a workload, but does not exist.
-    QueueId queue{};                 // Of an existing one.
-    std::set<WorkloadId> members;    // Every workload that names it.
+    std::optional<LocalQueue> spec;     // Absent: named by a workload, but does not exist.
+    QueueId queue{};                    // Of an existing one.
+    PersistentSet<WorkloadId> members;  // Every workload that names it.
 };
 
 /// What a workload has been given.
@@ -102,16 +104,16 @@ struct World {
     std::map<std::string, Labels, std::less<>> namespaces;
 
     Names<QueueId> queue_names;
-    std::vector<QueueEntry> queues;  // By QueueId.
+    PersistentVector<QueueEntry> queues;  // By QueueId.
     std::map<QuotaNode, std::vector<QueueId>> queues_by_root;
     std::map<QuotaNode, QueueId> queue_of_node;
     std::map<QuotaNode, CohortId> cohort_of_node;
     Names<CohortId> cohort_names;
     std::vector<CohortEntry> cohorts;       // By CohortId.
     Names<LocalQueueId> local_queue_names;  // "ns/name"
-    std::vector<LocalQueueEntry> local_queues;
+    PersistentVector<LocalQueueEntry> local_queues;
     Names<WorkloadId> workload_names;
-    std::vector<WorkloadEntry> workloads;
+    PersistentVector<WorkloadEntry> workloads;
 
     // What has happened since the last decision and is not worked in yet.
     bool structure_changed = false;    // Quotas, flavors, cohorts: see settle in cycle.cpp.
@@ -136,11 +138,11 @@ struct World {
 
     World();
 
-    QueueEntry& queue(QueueId id) { return queues[index(id)]; }
+    QueueEntry& queue(QueueId id) { return queues.edit(index(id)); }
     const QueueEntry& queue(QueueId id) const { return queues[index(id)]; }
-    LocalQueueEntry& local_queue(LocalQueueId id) { return local_queues[index(id)]; }
+    LocalQueueEntry& local_queue(LocalQueueId id) { return local_queues.edit(index(id)); }
     const LocalQueueEntry& local_queue(LocalQueueId id) const { return local_queues[index(id)]; }
-    WorkloadEntry& workload(WorkloadId id) { return workloads[index(id)]; }
+    WorkloadEntry& workload(WorkloadId id) { return workloads.edit(index(id)); }
     const WorkloadEntry& workload(WorkloadId id) const { return workloads[index(id)]; }
     const std::string& name_of(WorkloadId id) const { return workload_names.name_of(id); }
 

@@ -48,25 +48,25 @@ ShapeId Shapes::hold(const std::vector<PodSet>& pod_sets, Workload::Binds binds,
     for (const PodSet& pod_set : pod_sets)
         made->second.push_back(essence(pod_set));
     const std::shared_ptr<const Key> key = std::move(made);
-    if (const auto found = ids_.find(key); found != ids_.end()) {
-        hold_again(found->second);
-        return found->second;
+    if (const ShapeId* found = ids_.find(key)) {
+        hold_again(*found);
+        return *found;
     }
     ShapeId id{};
     if (free_.empty()) {
         id = static_cast<ShapeId>(entries_.size());
-        entries_.emplace_back();
+        entries_.push_back({});
     } else {
         id = free_.back();
         free_.pop_back();
     }
-    entries_[index(id)] = {make_shape(key->second, binds, resources), key, 1};
-    ids_.emplace(key, id);
+    entries_.edit(index(id)) = {make_shape(key->second, binds, resources), key, 1};
+    ids_.insert(key, id);
     return id;
 }
 
 void Shapes::drop(ShapeId shape) {
-    Entry& entry = entries_[index(shape)];
+    Entry& entry = entries_.edit(index(shape));
     VERIFY(entry.uses > 0);
     if (--entry.uses > 0) return;
     ids_.erase(entry.key);

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/amount.h"
+#include "base/persistent_map.h"
+#include "base/persistent_vector.h"
 #include "decide/ids.h"
 #include "decide/workload.h"
 
@@ -39,7 +40,7 @@ public:
     /// The shape of these pod sets; holds one more use of it.
     ShapeId hold(const std::vector<PodSet>& pod_sets, Workload::Binds binds,
                  Names<ResourceId>& resources);
-    void hold_again(ShapeId shape) { ++entries_[index(shape)].uses; }
+    void hold_again(ShapeId shape) { ++entries_.edit(index(shape)).uses; }
     void drop(ShapeId shape);
     const Shape& of(ShapeId shape) const { return *entries_[index(shape)].shape; }
 
@@ -57,8 +58,8 @@ private:
         }
     };
 
-    std::map<std::shared_ptr<const Key>, ShapeId, ByKey> ids_;
-    std::vector<Entry> entries_;
+    PersistentMap<std::shared_ptr<const Key>, ShapeId, ByKey> ids_;
+    PersistentVector<Entry> entries_;
     std::vector<ShapeId> free_;
 };
 

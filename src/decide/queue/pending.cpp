@@ -42,7 +42,7 @@ void Pending::set_strategy(ClusterQueue::Strategy strategy) {
 void Pending::insert(ClassKey key, const Turn& turn) {
     Class& which = classes_[key];
     if (!which.members.empty()) drop_head(key, which);
-    const bool added = which.members.insert(turn).second;
+    const bool added = which.members.insert(turn);
     VERIFY(added);
     add_head(key, which);
     ++size_;
@@ -53,8 +53,8 @@ void Pending::erase(ClassKey key, const Turn& turn) {
     VERIFY(found != classes_.end());
     if (leads(turn.workload)) stop_leading();
     drop_head(key, found->second);
-    const auto gone = found->second.members.erase(turn);
-    VERIFY(gone == 1);
+    const bool gone = found->second.members.erase(turn);
+    VERIFY(gone);
     --size_;
     if (found->second.members.empty()) {
         classes_.erase(found);
@@ -118,7 +118,7 @@ bool Pending::is_blocked(ClassKey key) const {
     return classes_.at(key).blocked;
 }
 
-const std::set<Turn>& Pending::members_of(ClassKey key) const {
+const PersistentSet<Turn>& Pending::members_of(ClassKey key) const {
     return classes_.at(key).members;
 }
 

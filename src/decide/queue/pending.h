@@ -6,11 +6,11 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/persistent_map.h"
 #include "base/time.h"
 #include "decide/decision.h"
 #include "decide/fit/shape.h"
@@ -94,7 +94,7 @@ public:
     /// The last reason of a class; null when it was never tried.
     Reason reason_of(ClassKey key) const;
     bool is_blocked(ClassKey key) const;
-    const std::set<Turn>& members_of(ClassKey key) const;
+    const PersistentSet<Turn>& members_of(ClassKey key) const;
     std::vector<ClassKey> classes() const;
     std::vector<Turn> in_order(Time now) const;
     std::int64_t size() const { return size_; }
@@ -102,7 +102,7 @@ public:
 
 private:
     struct Class {
-        std::set<Turn> members;
+        PersistentSet<Turn> members;
         bool blocked = false;
         Reason reason;
     };
