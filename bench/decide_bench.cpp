@@ -1,12 +1,12 @@
 // bench/decide_bench.cpp - what a decision costs: with many waiting, many queues, many victims.
 #include <algorithm>
-#include <random>
 #include <string>
 #include <vector>
 
 #include <malloc.h>
 #include <time.h>
 
+#include "base/random.h"
 #include "base/verify.h"
 #include "bench/figures.h"
 #include "decide/cycle.h"
@@ -14,7 +14,27 @@
 namespace muster::bench {
 namespace {
 
-using namespace decide;
+using decide::Admit;
+using decide::apply;
+using decide::ClusterQueue;
+using decide::Decision;
+using decide::Flavor;
+using decide::FlavorSet;
+using decide::LocalQueue;
+using decide::LocalQueueSet;
+using decide::NamespaceSet;
+using decide::Options;
+using decide::OptionsSet;
+using decide::PodSet;
+using decide::Preemption;
+using decide::QueueSet;
+using decide::Quota;
+using decide::Selector;
+using decide::State;
+using decide::Workload;
+using decide::WorkloadFinished;
+using decide::WorkloadRemoved;
+using decide::WorkloadSet;
 
 /// Of this thread: on a busy machine the wall tells of the others. A decision waits for nothing.
 double cpu_seconds() {
@@ -88,8 +108,8 @@ Workload job(int number, int queue, std::int64_t cpu, std::int64_t priority) {
 }
 
 /// Jobs of the three sizes of Kueue's own benchmark.
-Workload usual_job(int number, int queue, std::mt19937& random) {
-    const auto kind = random() % 10;
+Workload usual_job(int number, int queue, Random& random) {
+    const std::uint64_t kind = random.below(10);
     if (kind < 7) return job(number, queue, 1'000, 50);
     return kind < 9 ? job(number, queue, 5'000, 100) : job(number, queue, 20'000, 200);
 }
@@ -131,7 +151,7 @@ public:
     /// One ends and another comes: each is a change with its decision.
     void turn(Times& ends, Times& arrivals) {
         VERIFY(!running_.empty());
-        const std::size_t which = random_() % running_.size();
+        const std::size_t which = random_.below(running_.size());
         const std::string id = running_[which];
         running_[which] = running_.back();
         running_.pop_back();
@@ -162,7 +182,7 @@ private:
     }
 
     Shape shape_;
-    std::mt19937 random_{1};
+    Random random_{1};
     State state_;
     int next_ = 0;
     std::vector<std::string> running_;
@@ -186,7 +206,7 @@ void report_admissions(const Figures& figures) {
     shape.quota = 1'000'000'000;
     constexpr int count = 100'000;
     State state = world_of(shape);
-    std::mt19937 random(1);
+    Random random(1);
     for (int i = 0; i < count; ++i)
         apply(state, WorkloadSet{usual_job(i, i % 1'000, random)});
     const double begin = cpu_seconds();
