@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "net/secret.h"
 
 namespace muster::up {
 namespace {
@@ -35,6 +36,7 @@ Outside::Outside(net::AsioLoop& loop, std::function<int(const std::string&, int)
     : seen_(std::move(seen)), client_(loop, loop, client_options(std::move(dial))) {}
 
 void Outside::ask(const control::Call& call, std::function<void(int, std::string)> done) {
+    if (call.url == "muster:random/32") return done(200, to_base64(net::secret_bytes(32)));
     const auto url = net::parse_url(call.url);
     if (!url) return done(0, "\"" + call.url + "\" is not a URL");
     net::Target target = url->target;
@@ -48,6 +50,8 @@ void Outside::ask(const control::Call& call, std::function<void(int, std::string
     request.headers.set("Host", url->target.host + ":" + std::to_string(url->target.port));
     request.body = make_bytes(call.body);
     if (!call.body.empty()) request.headers.set("Content-Type", "application/json");
+    for (const control::Header& header : call.headers)
+        request.headers.set(header.name, header.value);
     client_.send(target, std::move(request),
                  [done = std::move(done)](const net::Response& response) {
                      done(response.status, *response.body);

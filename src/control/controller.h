@@ -41,15 +41,23 @@ struct Write {
         std::nullopt;  // For remove; absent: the object's own.
 };
 
+/// A header of a call.
+struct Header {
+    std::string name;
+    std::string value;
+};
+
 /// Something outside the API to be asked (a Ray dashboard). Its answer enters the cache as an
 /// object of resource "calls" in group "muster.internal", named by `id`: {status: int (0:
-/// unreachable), body: text, at: RFC 3339}.
+/// unreachable), body: text, at: RFC 3339}. "muster:random/N" asks for N bytes that nobody can
+/// guess, in base64.
 struct Call {
     std::string id;      // Idempotency key: the same id is never in flight twice.
     std::string method;  // GET, POST, DELETE, PUT
     std::string url;     // "http://NAME.NAMESPACE.svc.cluster.local:8265/api/jobs/"
     std::string body;
     api::Key wake;  // Reconciled again when the answer is there.
+    std::vector<Header> headers = {};
 };
 
 /// The answer to a call, as seen in the cache; null when there is none yet.

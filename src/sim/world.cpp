@@ -174,7 +174,9 @@ void World::start_control() {
     runner_ = std::make_unique<control::Runner>(
         *control_transport_, *control_loop_,
         [this](const control::Call& call, const std::function<void(int, std::string)>& done) {
-            auto [status, body] = nodes_->ask(call.method, call.url, call.body);
+            auto [status, body] = call.url == "muster:random/32"
+                                      ? std::pair<int, std::string>(200, random_.suffix(43))
+                                      : nodes_->ask(call.method, call.url, call.body);
             control_loop_->after(milliseconds(5),
                                  [done, status = status, body = body] { done(status, body); });
         });

@@ -16,6 +16,7 @@ spec:
     - {policy: DeleteSelf, condition: {jobStatus: SUCCEEDED, ttlSeconds: 25}}
   rayClusterSpec:
     rayVersion: "2.58.0"
+    authOptions: {mode: token}
     headGroupSpec:
       rayStartParams: {num-cpus: "1", object-store-memory: "100000000"}
       template: &node
@@ -45,6 +46,8 @@ def test_a_job_submitted_beside_its_head_ends_and_takes_what_its_rules_say(muste
         "Complete", "Failed") else None)(muster.get("rayjob", "beside").get("status", {})), timeout=300)
     assert (status["jobDeploymentStatus"], status["jobStatus"]) == ("Complete", "SUCCEEDED"), status
     head = pods(muster, "head")[0]["metadata"]["name"]
+    token = muster.get("secret", status["rayClusterName"])["data"]["auth_token"]
+    assert len(token) > 40, "the cluster has a token of its own, and all that happened so far needed it"
     assert "sum 6" in muster.run("logs", head, "-c", "ray-job-submitter").stdout
     assert not muster.get("jobs").get("items"), "no submitter Job in this mode"
     muster.until("the workers are gone", lambda: not pods(muster, "worker"))

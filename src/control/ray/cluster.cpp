@@ -8,6 +8,8 @@
 
 #include "api/owner.h"
 #include "control/conditions.h"
+#include "control/fold_pod.h"
+#include "control/ray/auth.h"
 #include "control/ray/cluster_status.h"
 #include "control/ray/names.h"
 #include "control/ray/pod_state.h"
@@ -27,6 +29,7 @@ struct Pass {
     const kube::Cache& seen;
     const kube::Object& cluster;
     std::vector<kube::ObjectPtr> pods;  // All that the cluster owns.
+    Time now;
     Reconciled result;
 
     void remove(const kube::Object& pod, const std::string& reason, const std::string& why) {
@@ -58,11 +61,18 @@ void delete_all_pods(Pass& pass, const std::string& why) {
     }
 }
 
-/// A head on its way out still answers under the cluster's name: nothing new may join it.
-bool is_head_ending(const Pass& pass) {
-    return std::any_of(pass.pods.begin(), pass.pods.end(), [](const kube::ObjectPtr& pod) {
-        return pod->label(node_type_label) == "head" && pod->is_terminating();
-    });
+/// A head on its way out still answers under the cluster's name: nothing new may join it. One that
+/// outlives its grace sits on a node that is lost; it answers no more.
+bool is_head_ending(Pass& pass) {
+    constexpr Duration patience = seconds(30);
+    for (const kube::ObjectPtr& pod : pass.pods) {
+        if (pod->label(node_type_label) != "head" || !pod->is_terminating()) continue;
+        const Time due = fold_time(pod->value["metadata"]["deletionTimestamp"]) + patience;
+        if (due <= pass.now) continue;
+        pass.result.look_again = due - pass.now;
+        return true;
+    }
+    return false;
 }
 
 /// upgradeStrategy Recreate: true when the pods are of another spec and go. What was hashed by
@@ -228,8 +238,13 @@ Reconciled reconcile(const kube::Cache& seen, const api::Key& key, Time now) {
         result.writes = hurry(seen, key);
         return result;
     }
-    Pass pass{seen, *cluster, seen.owned_by(ray::pods, cluster->uid), {}};
-    ClusterView view{*cluster, pass.pods, check_cluster(cluster->value), std::nullopt, now};
+    Pass pass{seen, *cluster, seen.owned_by(ray::pods, cluster->uid), now, {}};
+    ClusterView view{*cluster,
+                     pass.pods,
+                     seen.find({services, key.ns, head_service_name(cluster->value)}),
+                     check_cluster(cluster->value),
+                     std::nullopt,
+                     now};
     if (view.problem) {
         const bool told = cluster->value["status"]["reason"].text_or("") == view.problem->message;
         if (!told)
@@ -238,7 +253,7 @@ Reconciled reconcile(const kube::Cache& seen, const api::Key& key, Time now) {
     } else {
         want_service(pass, head_service(pass.cluster));
         if (wants_serve_service(pass.cluster)) want_service(pass, serve_service(pass.cluster));
-        reconcile_pods(pass);
+        if (has_token(seen, *cluster, pass.result)) reconcile_pods(pass);
         view.failure = refused_write(pass);
     }
     Value status = cluster_status(view);
@@ -260,7 +275,8 @@ Controller cluster_controller() {
     Controller controller;
     controller.name = controller_name;
     controller.watches = {watch_self(clusters, "v1"), watch_owned(ray::pods, "v1", clusters),
-                          watch_owned(services, "v1", clusters)};
+                          watch_owned(services, "v1", clusters),
+                          watch_owned(secrets, "v1", clusters)};
     controller.reconcile = reconcile;
     return controller;
 }

@@ -133,34 +133,38 @@ void set_suspend_conditions(Value& conditions, bool wanted, bool any_pods, Time 
     }
 }
 
+/// The address of the head service: its own, or for a headless one that of the head pod.
+std::string service_address(const ClusterView& view, const std::string& head_address) {
+    if (view.service == nullptr) return head_address;
+    const std::string address = view.service->value["spec"]["clusterIP"].text();
+    return address.empty() || address == "None" ? head_address : address;
+}
+
 void set_head(Value& status, const ClusterView& view, const Counts& counts) {
     Value head = Value::object();
-    const std::string service = head_service_name(view.cluster.value);
+    std::string address;
     if (counts.head != nullptr) {
-        const std::string ip = counts.head->value["status"]["podIP"].text();
+        address = counts.head->value["status"]["podIP"].text();
         head.set("podName", counts.head->key.name);
-        if (!ip.empty()) head.set("podIP", ip);
-        if (!ip.empty()) head.set("serviceIP", ip);
+        if (!address.empty()) head.set("podIP", address);
     }
-    head.set("serviceName", service);
+    const std::string service = service_address(view, address);
+    if (!service.empty()) head.set("serviceIP", service);
+    head.set("serviceName", head_service_name(view.cluster.value));
     status.set("head", std::move(head));
 }
 
-void set_endpoints(Value& status, const Value& spec) {
+/// Ports of the head service by name: on the node where it has some there, else in the pod.
+void set_endpoints(Value& status, const ClusterView& view) {
+    if (view.service == nullptr) return;
     Value endpoints = Value::object();
-    for (const Value& port :
-         spec["headGroupSpec"]["template"]["spec"]["containers"][0]["ports"].items()) {
-        const std::string number = std::to_string(port["containerPort"].integer_or(0));
-        const std::string name = port["name"].text();
-        endpoints.set(name.empty() ? number + "-port" : name, number);
+    for (const Value& port : view.service->value["spec"]["ports"].items()) {
+        const std::int64_t on_node = port["nodePort"].integer_or(0);
+        const Value& target = port["targetPort"];
+        const std::int64_t in_pod = target.integer_or(port["port"].integer_or(0));
+        const std::string name = target.is_string() ? target.as_string() : std::to_string(in_pod);
+        endpoints.set(port["name"].text(), on_node != 0 ? std::to_string(on_node) : name);
     }
-    if (endpoints.empty()) {
-        endpoints = Value::object({{"client", "10001"},
-                                   {"gcs-server", "6379"},
-                                   {"dashboard", "8265"},
-                                   {"serve", "8000"}});
-    }
-    if (!endpoints.has("metrics")) endpoints.set("metrics", "8080");
     status.set("endpoints", std::move(endpoints));
 }
 
@@ -205,7 +209,7 @@ Value cluster_status(const ClusterView& view) {
         status.set("desiredMemory", sum_of(spec, "memory").text());
         status.set("desiredGPU", sum_of(spec, "nvidia.com/gpu").text());
         status.set("desiredTPU", sum_of(spec, "google.com/tpu").text());
-        set_endpoints(status, spec);
+        set_endpoints(status, view);
         set_head(status, view, counts);
     }
     Value conditions = status["conditions"];

@@ -15,6 +15,7 @@ namespace muster::control::ray {
 struct ClusterView {
     const kube::Object& cluster;
     std::vector<kube::ObjectPtr> pods;  // All of the cluster's, terminating ones included.
+    kube::ObjectPtr service;            // Of the head; null until it is there.
     std::optional<Problem> problem;     // Of the spec.
     std::optional<Problem> failure;     // A write of a pod or service that the server refused.
     Time now;

@@ -209,6 +209,51 @@ TEST_CASE("what is not built yet is refused in words") {
     }
 }
 
+TEST_CASE("what would be ignored without the autoscaler is refused in words") {
+    const auto reason_with = [](const std::string& field, const Value& value) {
+        World world;
+        world.put(clusters, small_cluster());
+        Value groups = small_cluster()["spec"]["workerGroupSpecs"];
+        groups.mutable_items()[0].set(field, value);
+        world.change("workerGroupSpecs", groups);
+        world.rest();
+        return world.cache.find({clusters, "team", "demo"})->value["status"]["reason"].text();
+    };
+    CHECK(reason_with("idleTimeoutSeconds", 5).find("idleTimeoutSeconds") != std::string::npos);
+    CHECK(reason_with("priority", 5).find("priority") != std::string::npos);
+    CHECK(reason_with("numOfHosts", 2).find("numOfHosts") != std::string::npos);
+    CHECK(reason_with("priority", 0).empty());
+    Value pod = small_cluster()["spec"]["workerGroupSpecs"][0]["template"];
+    pod.at("spec")
+        .at("containers")
+        .mutable_items()[0]
+        .set("env", json(R"([{"name":"RAY_REDIS_ADDRESS","value":"redis:6379"}])"));
+    CHECK(reason_with("template", pod).find("GCS fault tolerance") != std::string::npos);
+}
+
+TEST_CASE("endpoints and address of a head service with an address of its own are told") {
+    World world;
+    Value cluster = small_cluster();
+    cluster.at("spec").at("headGroupSpec").set("serviceType", "NodePort");
+    world.put(clusters, cluster);
+    world.rest();
+    Value service = world.cache.find({services, "team", "demo-head-svc"})->value;
+    CHECK(service["spec"]["type"].text() == "NodePort");
+    service.at("spec").set("clusterIP", "10.96.0.7");
+    for (Value& port : service.at("spec").at("ports").mutable_items()) {
+        if (port["name"].text() == "dashboard") port.set("nodePort", 30265);
+    }
+    world.put(services, service);
+    world.all_ready();
+    world.rest();
+    const Value& status = world.cache.find({clusters, "team", "demo"})->value["status"];
+    CHECK(status["head"]["serviceIP"].text() == "10.96.0.7");
+    CHECK(status["head"]["podIP"].text() == "10.0.0.9");
+    CHECK(status["endpoints"]["dashboard"].text() == "30265");
+    CHECK(status["endpoints"]["gcs-server"].text() == "6379");
+    CHECK(status["endpoints"]["metrics"].text() == "8080");
+}
+
 TEST_CASE("another manager's cluster is left alone") {
     World world;
     world.put(clusters, small_cluster());
@@ -289,6 +334,12 @@ TEST_CASE("while a head is on its way out nothing new is made: it still answers 
     world.rest();
     CHECK(world.cache.list(pods).size() == 2);
     CHECK(world.state() == "unhealthy");
+    const Reconciled waits = world.reconcile();
+    REQUIRE(waits.look_again.has_value());
+    // On a lost node it never goes; then its successor does not wait for it.
+    const Reconciled later =
+        world.controller.reconcile(world.cache, {clusters, "team", "demo"}, noon + seconds(30));
+    CHECK(later.writes.size() == 2);
     world.cache.remove(head->key);
     world.rest();
     CHECK(world.cache.list(pods).size() == 3);

@@ -78,10 +78,11 @@ void create_cluster(JobPass& pass) {
                        {"labels", std::move(labels)},
                        {"ownerReferences", Value::array({owner_reference(pass.job)})}});
     if (!annotations.empty()) metadata.set("annotations", std::move(annotations));
-    Value body = Value::object({{"apiVersion", "ray.io/v1"},
-                                {"kind", "RayCluster"},
-                                {"metadata", std::move(metadata)},
-                                {"spec", cluster_spec_of(pass.spec(), pass.text("jobId"))}});
+    Value body =
+        Value::object({{"apiVersion", "ray.io/v1"},
+                       {"kind", "RayCluster"},
+                       {"metadata", std::move(metadata)},
+                       {"spec", cluster_spec_of(pass.spec(), key.name, pass.text("jobId"))}});
     pass.event("Normal", "CreatedRayCluster", "Created RayCluster " + key.ns + "/" + key.name,
                "Create");
     pass.result.writes.push_back(
@@ -360,9 +361,7 @@ void end(JobPass& pass) {
     const std::string call_id = "rayjob-stop/" + pass.job.uid;
     const bool running = pass.text("jobDeploymentStatus") == "Running" && pass.cluster() != nullptr;
     if (running && find_answer(pass.seen, call_id) == nullptr) {
-        pass.result.calls.push_back({call_id, "POST",
-                                     pass.url("/api/jobs/" + pass.text("jobId") + "/stop"), "",
-                                     pass.job.key});
+        pass.ask(call_id, "POST", "/api/jobs/" + pass.text("jobId") + "/stop", "");
         return;
     }
     Value patch;
@@ -458,8 +457,12 @@ std::vector<api::Key> jobs_of_cluster(const kube::Cache& seen, const kube::Objec
 Controller job_controller() {
     Controller controller;
     controller.name = rayjob_controller_name;
-    controller.watches = {watch_self(rayjobs, "v1"), Watch{clusters, "v1", jobs_of_cluster},
-                          watch_owned(batch_jobs, "v1", rayjobs), Watch{pods, "v1", job_of_pod}};
+    controller.watches = {
+        watch_self(rayjobs, "v1"), Watch{clusters, "v1", jobs_of_cluster},
+        watch_owned(batch_jobs, "v1", rayjobs), Watch{pods, "v1", job_of_pod},
+        Watch{secrets, "v1", [](const kube::Cache&, const kube::Object*, const kube::Object*) {
+                  return std::vector<api::Key>{};  // Read when something is asked.
+              }}};
     controller.reconcile = reconcile;
     return controller;
 }

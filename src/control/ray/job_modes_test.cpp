@@ -284,7 +284,11 @@ constexpr const char* all_options = R"("runtimeEnvYAML":"env_vars:\n  A: \"it's\
 
 TEST_CASE("the submitter's line carries every option, quoted") {
     const kube::ObjectPtr job = job_with(all_options);
-    const Value made = submitter_job(*job, job->value["spec"]["rayClusterSpec"], "id-1", "h:8265");
+    const Value made = submitter_job(
+        *job,
+        *kube::make_object(clusters,
+                           Value::object({{"spec", job->value["spec"]["rayClusterSpec"]}})),
+        "id-1", "h:8265");
     const Value& container = made.path("spec.template.spec.containers.0");
     const std::string script = container["args"][0].text();
     const auto says = [&script](std::string_view text) {

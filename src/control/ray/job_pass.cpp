@@ -6,6 +6,7 @@
 
 #include "api/json.h"
 #include "api/owner.h"
+#include "control/ray/auth.h"
 
 namespace muster::control::ray {
 namespace {
@@ -47,6 +48,16 @@ kube::ObjectPtr JobPass::head() const {
         if (pod->label(node_type_label) == "head" && !pod->is_terminating()) return std::move(pod);
     }
     return nullptr;
+}
+
+void JobPass::ask(std::string id, std::string method, std::string_view path, std::string body) {
+    Call call{std::move(id), std::move(method),
+              "http://" + text("dashboardURL") + std::string(path), std::move(body), job.key};
+    const kube::ObjectPtr target = cluster();
+    if (target != nullptr) {
+        if (auto header = token_header(seen, *target)) call.headers.push_back(std::move(*header));
+    }
+    result.calls.push_back(std::move(call));
 }
 
 void JobPass::event(std::string_view type, std::string_view reason, std::string message,
@@ -156,8 +167,7 @@ RayState poll(JobPass& pass) {
     }
     if (state.known && state.terminal()) return state;
     if (!at || pass.now - *at >= poll_period) {
-        pass.result.calls.push_back(
-            {call_id, "GET", pass.url("/api/jobs/" + pass.text("jobId")), "", pass.job.key});
+        pass.ask(call_id, "GET", "/api/jobs/" + pass.text("jobId"), "");
     } else {
         pass.look_again(poll_period - (pass.now - *at));
     }

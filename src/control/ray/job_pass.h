@@ -32,9 +32,6 @@ struct JobPass {
     bool has_own_cluster() const { return spec()["clusterSelector"].empty(); }
     Submission submission() const;
     std::string text(std::string_view field) const { return status[field].text(); }
-    std::string url(std::string_view rest) const {
-        return "http://" + text("dashboardURL") + std::string(rest);
-    }
     api::Key submitter_key() const { return {batch_jobs, job.key.ns, job.key.name}; }
     /// The cluster of this try; null when it is not there.
     kube::ObjectPtr cluster() const;
@@ -43,6 +40,8 @@ struct JobPass {
     /// The head pod of this try's cluster; null when it is not there.
     kube::ObjectPtr head() const;
 
+    /// Asks the dashboard of this try's cluster.
+    void ask(std::string id, std::string method, std::string_view path, std::string body);
     void event(std::string_view type, std::string_view reason, std::string message,
                std::string_view action);
     void remove(const kube::Object& object, std::string_view api_version, std::string_view reason);

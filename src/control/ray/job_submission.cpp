@@ -16,9 +16,8 @@ namespace {
 using api::Value;
 
 void post(JobPass& pass) {
-    pass.result.calls.push_back({submit_call_id(pass), "POST", pass.url("/api/jobs/"),
-                                 api::to_json(submission(pass.job, pass.text("jobId"))),
-                                 pass.job.key});
+    pass.ask(submit_call_id(pass), "POST", "/api/jobs/",
+             api::to_json(submission(pass.job, pass.text("jobId"))));
 }
 
 void submit_by_request(JobPass& pass) {
@@ -58,10 +57,10 @@ void submit_by_job(JobPass& pass, const kube::Object& cluster) {
     }
     pass.event("Normal", "CreatedRayJobSubmitter",
                "Created Kubernetes Job " + to_text(pass.submitter_key()), "Create");
-    pass.result.writes.push_back({Write::Verb::create, pass.submitter_key(), "batch/v1", "",
-                                  submitter_job(pass.job, cluster.value["spec"], pass.text("jobId"),
-                                                pass.text("dashboardURL")),
-                                  0, "", ""});
+    pass.result.writes.push_back(
+        {Write::Verb::create, pass.submitter_key(), "batch/v1", "",
+         submitter_job(pass.job, cluster, pass.text("jobId"), pass.text("dashboardURL")), 0, "",
+         ""});
 }
 
 /// A head that is gone or has ended has taken its submitter with it.

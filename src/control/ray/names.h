@@ -14,6 +14,7 @@ inline const api::GroupResource clusters{"ray.io", "rayclusters"};
 inline const api::GroupResource rayjobs{"ray.io", "rayjobs"};
 inline const api::GroupResource pods{"", "pods"};
 inline const api::GroupResource services{"", "services"};
+inline const api::GroupResource secrets{"", "secrets"};
 inline const api::GroupResource batch_jobs{"batch", "jobs"};
 
 inline constexpr std::string_view cluster_label = "ray.io/cluster";
@@ -36,6 +37,9 @@ inline constexpr std::string_view injected_probes_annotation = "muster.dev/injec
 std::string head_service_name(const api::Value& cluster);
 /// `CLUSTER-head-svc.NAMESPACE.svc.cluster.local`.
 std::string head_service_host(const api::Value& cluster);
+
+/// "2.53.0" is at least 2.53; what is no version is older than any.
+bool is_ray_at_least(std::string_view version, int major, int minor);
 
 /// True when the object is ours to reconcile by its `spec.managedBy`.
 bool is_managed_here(const api::Value& object);

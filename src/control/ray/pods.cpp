@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "control/owner.h"
+#include "control/ray/auth.h"
 #include "control/ray/names.h"
 #include "control/ray/upgrade.h"
 
@@ -44,13 +45,7 @@ void add_field_env(Value& container, std::string_view name, std::string_view fie
 /// of the raylet.
 Value probe(const Value& cluster, NodeType type, const std::string& agent_port, int initial_delay,
             int period, int failures) {
-    const std::string version = cluster["spec"]["rayVersion"].text();
-    int major = 0;
-    int minor = 0;
-    const char* end = version.data() + version.size();
-    const auto first = std::from_chars(version.data(), end, major);
-    if (first.ptr != end && *first.ptr == '.') std::from_chars(first.ptr + 1, end, minor);
-    const bool has_healthz = major > 2 || (major == 2 && minor >= 53);
+    const bool has_healthz = is_ray_at_least(cluster["spec"]["rayVersion"].text_or(""), 2, 53);
     int port = 52365;
     std::from_chars(agent_port.data(), agent_port.data() + agent_port.size(), port);
     return Value::object(
@@ -214,6 +209,7 @@ Value pod_of(const kube::Object& cluster, const Value& group, NodeType type, con
     Value container = spec["containers"][0];
     set_command(container, cluster.value, start);
     add_environment(container, type, cluster, start, port);
+    add_token(container, cluster.value["spec"], cluster.key.name);
     if (!has_named(container["ports"], "metrics")) {
         container.at("ports").push(
             Value::object({{"name", "metrics"}, {"containerPort", 8080}, {"protocol", "TCP"}}));

@@ -7,6 +7,7 @@
 #include "api/json.h"
 #include "api/yaml.h"
 #include "control/owner.h"
+#include "control/ray/auth.h"
 #include "control/ray/names.h"
 
 namespace muster::control::ray {
@@ -127,8 +128,8 @@ Value submitter_template(const Value& job_spec, const Value& cluster_spec) {
         pod = Value::object(
             {{"spec", Value::object({{"containers", Value::array({default_container(head)})},
                                      {"restartPolicy", "Never"}})}});
-        if (const Value* secrets = head.find("imagePullSecrets"))
-            pod.at("spec").set("imagePullSecrets", *secrets);
+        if (const Value* pull_secrets = head.find("imagePullSecrets"))
+            pod.at("spec").set("imagePullSecrets", *pull_secrets);
     }
     if (!pod["spec"].has("restartPolicy")) pod.at("spec").set("restartPolicy", "Never");
     return pod;
@@ -141,23 +142,27 @@ Value head_template(const Value& job_spec) {
     return head;
 }
 
-Value cluster_spec_of(const Value& job_spec, std::string_view job_id) {
+Value cluster_spec_of(const Value& job_spec, const std::string& name, std::string_view job_id) {
     Value cluster = job_spec["rayClusterSpec"];
     if (!has_sidecar(job_spec)) return cluster;
     Value head = head_template(job_spec);
     Value& container = head.at("spec").at("containers").mutable_items().back();
     make_submitter(container, job_spec, job_id,
                    "127.0.0.1:" + std::to_string(dashboard_port(cluster)));
+    add_token(container, cluster, name);
     head.at("spec").set("restartPolicy", "Never");
     cluster.at("headGroupSpec").set("template", std::move(head));
     return cluster;
 }
 
-Value submitter_job(const kube::Object& job, const Value& cluster_spec, std::string_view job_id,
+Value submitter_job(const kube::Object& job, const kube::Object& cluster, std::string_view job_id,
                     std::string_view dashboard) {
     const Value& spec = job.value["spec"];
+    const Value& cluster_spec = cluster.value["spec"];
     Value pod = submitter_template(spec, cluster_spec);
-    make_submitter(pod.at("spec").at("containers").mutable_items()[0], spec, job_id, dashboard);
+    Value& container = pod.at("spec").at("containers").mutable_items()[0];
+    make_submitter(container, spec, job_id, dashboard);
+    add_token(container, cluster_spec, cluster.key.name);
     const Value labels = Value::object({{originated_from_label, job.key.name},
                                         {"ray.io/originated-from-crd", "RayJob"},
                                         {submission_mode_label, "K8sJobMode"},

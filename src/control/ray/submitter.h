@@ -12,8 +12,8 @@
 namespace muster::control::ray {
 
 /// The batch Job of K8sJobMode: waits for the dashboard, submits once under the job's id, follows
-/// the logs. `cluster_spec` is that of the cluster it runs on; `dashboard` is "HOST:PORT".
-api::Value submitter_job(const kube::Object& job, const api::Value& cluster_spec,
+/// the logs. `dashboard` is "HOST:PORT".
+api::Value submitter_job(const kube::Object& job, const kube::Object& cluster,
                          std::string_view job_id, std::string_view dashboard);
 
 /// The body of POST /api/jobs/ of HTTPMode.
@@ -31,7 +31,8 @@ api::Value head_template(const api::Value& job_spec);
 
 /// The spec of the cluster that the job makes; with the submitter of SidecarMode, which then knows
 /// the job's id.
-api::Value cluster_spec_of(const api::Value& job_spec, std::string_view job_id);
+api::Value cluster_spec_of(const api::Value& job_spec, const std::string& cluster,
+                           std::string_view job_id);
 
 /// The port that the head's container calls "dashboard"; 8265 when it names none.
 std::int64_t dashboard_port(const api::Value& cluster_spec);

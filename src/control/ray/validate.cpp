@@ -11,7 +11,9 @@
 
 #include "api/json.h"
 #include "api/yaml.h"
+#include "control/ray/auth.h"
 #include "control/ray/deletion.h"
+#include "control/ray/names.h"
 
 namespace muster::control::ray {
 namespace {
@@ -73,16 +75,27 @@ std::optional<std::string> check_not_yet(const Value& spec) {
                    " is not supported yet by this version of Muster; remove the field";
         }
     }
-    const Value& authentication = spec["authOptions"];
-    if (authentication.is_object() && authentication["mode"].text_or("token") != "disabled") {
-        return "spec.authOptions: token authentication is not supported yet by this version of "
-               "Muster; remove the field or set mode to disabled";
-    }
     for (const Value& group : spec["workerGroupSpecs"].items()) {
         if (group["numOfHosts"].integer_or(1) > 1) {
             return "worker group " + group["groupName"].text() +
                    ": numOfHosts above 1 is not supported yet by this version of Muster";
         }
+    }
+    return std::nullopt;
+}
+
+/// Environment variables that ask Ray for what only an operator can give it.
+std::optional<std::string> check_environment(const Value& group, const std::string& what) {
+    for (const Value& variable : group["template"]["spec"]["containers"][0]["env"].items()) {
+        const std::string_view name = variable["name"].text_or("");
+        if (name == "RAY_REDIS_ADDRESS")
+            return what +
+                   ": the variable RAY_REDIS_ADDRESS asks for GCS fault tolerance, which is "
+                   "not supported yet by this version of Muster";
+        if (name == "RAY_enable_autoscaler_v2")
+            return what +
+                   ": the variable RAY_enable_autoscaler_v2 asks for the in-tree "
+                   "autoscaler, which is not supported yet by this version of Muster";
     }
     return std::nullopt;
 }
@@ -95,6 +108,7 @@ std::optional<std::string> check_group(const Value& group, const std::string& wh
     if (parameters.has("labels")) {
         return what + ": rayStartParams.labels is not allowed; use the group's labels field";
     }
+    if (auto wrong = check_environment(group, what)) return wrong;
     if (!group["resources"].empty()) {
         for (const char* name : {"num-cpus", "num-gpus", "memory", "resources"}) {
             if (parameters.has(name)) {
@@ -110,6 +124,14 @@ std::optional<std::string> check_replicas(const Value& group, const std::string&
     const std::int64_t low = group["minReplicas"].integer_or(0);
     const std::int64_t high = group["maxReplicas"].integer_or(INT32_MAX);
     const std::int64_t replicas = group["replicas"].integer_or(0);
+    if (group.has("idleTimeoutSeconds"))
+        return what +
+               ": idleTimeoutSeconds is for the in-tree autoscaler, which is not supported "
+               "yet by this version of Muster";
+    if (group["priority"].integer_or(0) != 0)
+        return what +
+               ": priority is for the in-tree autoscaler, which is not supported yet by "
+               "this version of Muster";
     if (low < 0) return what + ": minReplicas must not be negative";
     if (high < 0) return what + ": maxReplicas must not be negative";
     if (replicas < 0) return what + ": replicas must not be negative";
@@ -120,7 +142,21 @@ std::optional<std::string> check_replicas(const Value& group, const std::string&
     return std::nullopt;
 }
 
+/// Token authentication begins with Ray 2.52; which Ray it is must be said.
+std::optional<std::string> check_authentication(const Value& spec) {
+    if (!uses_token(spec)) return std::nullopt;
+    if (spec["authOptions"]["enableK8sTokenAuth"].boolean_or(false)) {
+        return "spec.authOptions.enableK8sTokenAuth is not supported yet by this version of "
+               "Muster; leave it out, and the cluster gets a token of its own";
+    }
+    if (!is_ray_at_least(spec["rayVersion"].text_or(""), 2, 52)) {
+        return "spec.authOptions needs rayVersion to be given, and 2.52 or newer";
+    }
+    return std::nullopt;
+}
+
 std::optional<std::string> check_cluster_spec(const Value& spec) {
+    if (auto wrong = check_authentication(spec)) return wrong;
     if (auto wrong = check_group(spec["headGroupSpec"], "headGroupSpec")) return wrong;
     std::set<std::string> names;
     for (const Value& group : spec["workerGroupSpecs"].items()) {
