@@ -15,6 +15,7 @@
 
 #include "agent/agent.h"
 #include "agent/network.h"
+#include "apiserver/route.h"
 #include "apiserver/server.h"
 #include "apps/up/config.h"
 #include "apps/up/controllers.h"
@@ -106,9 +107,9 @@ public:
                 const std::string& pod, std::shared_ptr<net::Responder> responder) override {
         service_->stream(request, verb, ns, pod, std::move(responder));
     }
-    void proxy(net::Request request, const std::string& address, int port,
+    void proxy(net::Request request, net::Target target,
                std::shared_ptr<net::Responder> responder) override {
-        service_->proxy(std::move(request), address, port, std::move(responder));
+        service_->proxy(std::move(request), std::move(target), std::move(responder));
     }
 
 private:
@@ -199,6 +200,7 @@ void Parts::make_server() {
     front.listening_fd = prepared_.listen.fd;
     front.tls = net::ServerTls{keys.server.certificate_pem, keys.server.key_pem,
                                keys.authority.certificate_pem};
+    front.streamed_body = apiserver::passes_body_on;
     front_ = std::make_unique<net::Server>(
         std::move(front), state_loop_,
         [this](net::Request request, std::shared_ptr<net::Responder> responder) {

@@ -13,6 +13,7 @@
 #include "base/loop.h"
 #include "kube/transport.h"
 #include "net/asio_loop.h"
+#include "net/client.h"
 #include "net/http.h"
 
 namespace muster::agent {
@@ -63,7 +64,7 @@ public:
                       std::shared_ptr<net::Responder> responder) = 0;
     virtual void stream(const net::Request& request, const std::string& verb, const std::string& ns,
                         const std::string& pod, std::shared_ptr<net::Responder> responder) = 0;
-    virtual void proxy(net::Request request, const std::string& address, int port,
+    virtual void proxy(net::Request request, net::Target target,
                        std::shared_ptr<net::Responder> responder) = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include "agent/pod_plan.h"
 #include "base/text.h"
+#include "net/relay.h"
 
 namespace muster::agent {
 
@@ -15,6 +16,10 @@ public:
     Service(std::shared_ptr<Agent::State> state, Loop& caller)
         : state_(std::move(state)), caller_(caller) {
         net::ClientOptions options;
+        // Nobody vouches for what a pod serves; kube-apiserver's proxy does not ask either.
+        options.response_timeout = {};  // The client's own patience counts.
+        options.reuse = net::ClientOptions::Reuse::repeatable_only;
+        options.tls.verify = net::ClientTls::Verify::no;
         options.dial = [network = &state_->network](const std::string& host, int port) {
             return network->dial(host, port);
         };
@@ -51,8 +56,10 @@ public:
         });
     }
 
-    void proxy(net::Request request, const std::string& address, int port,
-               std::shared_ptr<net::Responder> responder) override;
+    void proxy(net::Request request, net::Target target,
+               std::shared_ptr<net::Responder> responder) override {
+        net::relay(*client_, std::move(target), std::move(request), responder);
+    }
 
 private:
     /// Runs on the agent's loop; what is thrown there is the answer.
@@ -71,37 +78,6 @@ private:
     Loop& caller_;
     std::unique_ptr<net::Client> client_;
 };
-
-void Service::proxy(net::Request request, const std::string& address, int port,
-                    std::shared_ptr<net::Responder> responder) {
-    net::Target target;
-    target.scheme = net::Target::Scheme::http;
-    target.host = address;
-    target.port = port;
-    struct Answer {
-        bool begun = false;
-    };
-    auto answer = std::make_shared<Answer>();
-    net::Client::Stream stream;
-    stream.on_head = [responder, answer](net::Response head) {
-        answer->begun = head.status != 0;
-        if (head.status != 0) return responder->begin(std::move(head));
-        net::Response failed;
-        failed.status = 503;
-        failed.headers.set("Content-Type", "text/plain");
-        failed.body = make_bytes("error trying to reach service: " +
-                                 (head.body ? *head.body : std::string("no answer")) + "\n");
-        responder->respond(std::move(failed));
-    };
-    stream.on_piece = [responder](std::string_view piece) {
-        responder->write(make_bytes(std::string(piece)));
-    };
-    stream.on_closed = [responder, answer] {
-        if (answer->begun) responder->finish();
-    };
-    const auto id = client_->open(target, std::move(request), std::move(stream));
-    responder->on_closed([client = client_.get(), id] { client->cancel(id); });
-}
 
 }  // namespace
 

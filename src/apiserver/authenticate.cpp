@@ -30,12 +30,10 @@ std::string bearer_of(const net::Request& request) {
     if (halves && equal_ignoring_case(halves->before, "bearer")) {
         return std::string(trim(halves->after));
     }
-    // Browsers cannot set headers on WebSockets; the token comes as a subprotocol.
-    constexpr std::string_view prefix = "base64url.bearer.authorization.k8s.io.";
     for (const std::string_view part : split(request.headers.get("Sec-WebSocket-Protocol"), ',')) {
         const std::string_view protocol = trim(part);
-        if (!protocol.starts_with(prefix)) continue;
-        return from_base64url(protocol.substr(prefix.size())).value_or("");
+        if (!protocol.starts_with(token_protocol)) continue;
+        return from_base64url(protocol.substr(token_protocol.size())).value_or("");
     }
     return {};
 }

@@ -10,6 +10,9 @@
 
 namespace muster::apiserver {
 
+/// Browsers cannot set headers on WebSockets; their token comes as a subprotocol that begins so.
+inline constexpr std::string_view token_protocol = "base64url.bearer.authorization.k8s.io.";
+
 /// The user of a request. Anonymous when it names nobody. Throws StatusError (401) for credentials
 /// that are wrong, and 403 when it may not impersonate whom it wants to.
 User authenticate(Context& context, const net::Request& request);

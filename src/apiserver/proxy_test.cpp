@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "apiserver/test_server.h"
+#include "net/gzip.h"
 
 namespace muster::apiserver {
 namespace {
@@ -10,10 +11,11 @@ namespace {
 struct RecordedNode : Node {
     std::string asked;
     net::Request last;
+    net::Response reply;  // What the pod answers; without a body "from the pod".
 
     void answer(const std::shared_ptr<net::Responder>& responder) {
-        net::Response response;
-        response.body = make_bytes("from the pod");
+        net::Response response = reply;
+        if (!response.body) response.body = make_bytes("from the pod");
         responder->respond(std::move(response));
     }
     void logs(const net::Request& request, const std::string& ns, const std::string& pod,
@@ -26,9 +28,11 @@ struct RecordedNode : Node {
         asked = verb + " " + ns + "/" + pod;
         answer(responder);
     }
-    void proxy(net::Request request, const std::string& address, int port,
+    void proxy(net::Request request, net::Target target,
                std::shared_ptr<net::Responder> responder) override {
-        asked = request.path + " at " + address + ":" + std::to_string(port);
+        const bool secure = target.scheme == net::Target::Scheme::https;
+        asked = request.method + " " + request.path + " at " + (secure ? "https " : "") +
+                target.host + ":" + std::to_string(target.port);
         last = std::move(request);
         answer(responder);
     }
@@ -82,23 +86,92 @@ TEST_CASE("a proxy finds a ready pod and its port") {
     server.server.set_node(&node);
     run_pod(server);
     const std::pair<const char*, const char*> cases[] = {
-        {"/services/s/proxy/api/jobs/", "/api/jobs/ at 10.244.1.7:8265"},
-        {"/services/s:80/proxy/", "/ at 10.244.1.7:8265"},
-        {"/services/s:web/proxy/a%2Fb", "/a%2Fb at 10.244.1.7:8265"},
-        {"/services/http:s:web/proxy/x", "/x at 10.244.1.7:8265"},
-        {"/pods/p/proxy/x", "/x at 10.244.1.7:8265"},
-        {"/pods/p:web/proxy/x", "/x at 10.244.1.7:8265"},
-        {"/pods/p:9000/proxy/x", "/x at 10.244.1.7:9000"},
+        {"/services/s/proxy/api/jobs/", "GET /api/jobs/ at 10.244.1.7:8265"},
+        {"/services/s:80/proxy/", "GET / at 10.244.1.7:8265"},
+        {"/services/s:web/proxy/a%2Fb", "GET /a%2Fb at 10.244.1.7:8265"},
+        {"/services/http:s:web/proxy/x", "GET /x at 10.244.1.7:8265"},
+        {"/services/https:s:web/proxy/x", "GET /x at https 10.244.1.7:8265"},
+        {"/services/https:s:/proxy/x", "GET /x at https 10.244.1.7:8265"},
+        {"/pods/p/proxy/x", "GET /x at 10.244.1.7:8265"},
+        {"/pods/p:web/proxy/x", "GET /x at 10.244.1.7:8265"},
+        {"/pods/p:9000/proxy/x", "GET /x at 10.244.1.7:9000"},
+        {"/pods/https:p:9000/proxy/", "GET / at https 10.244.1.7:9000"},
     };
     for (const auto& [path, asked] : cases) {
         CAPTURE(path);
         CHECK(server.get(space + path)->status == 200);
         CHECK(node.asked == asked);
     }
-    CHECK(server.get(space + "/services/s:81/proxy/")->status == 503);
-    CHECK(server.get(space + "/services/https:s:80/proxy/")->status == 400);
     CHECK(server.get(space + "/services/s/proxy")->headers.get("Location") ==
           space + "/services/s/proxy/");
+}
+
+TEST_CASE("a proxy that leads nowhere says why") {
+    TestServer server;
+    RecordedNode node;
+    server.server.set_node(&node);
+    run_pod(server);
+    const auto refusal = [&](const std::string& path) {
+        const ReplyPtr reply = server.get(space + path);
+        return std::to_string(reply->status) + " " + reply->message();
+    };
+    CHECK(refusal("/services/s:81/proxy/") == "503 no service port 81 found for service \"s\"");
+    CHECK(refusal("/services/s:admin/proxy/") ==
+          "503 no endpoints available for service \"s\": it has no port \"admin\"");
+    CHECK(refusal("/services/t/proxy/") == "404 services \"t\" not found");
+    CHECK(refusal("/services/ftp:s:80/proxy/").starts_with("400 invalid service request"));
+    CHECK(refusal("/pods/p:none/proxy/") == "400 pod p has no port \"none\"");
+    server.remove("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/s-1");
+    CHECK(refusal("/services/s/proxy/") ==
+          "503 no endpoints available for service \"s\": no pod behind it is ready");
+    node.reply.status = 0;
+    node.reply.body = make_bytes("Connection refused");
+    CHECK(refusal("/pods/p/proxy/") == "503 error trying to reach service: Connection refused");
+}
+
+TEST_CASE("every method, query and body reaches the pod") {
+    TestServer server;
+    RecordedNode node;
+    server.server.set_node(&node);
+    run_pod(server);
+    for (const std::string method : {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}) {
+        CAPTURE(method);
+        net::Request request = server.request(method, space + "/services/s/proxy/x?a=1&b", "body");
+        request.query_text = "a=1&b";
+        request.headers.set("Connection", "close, X-Own");
+        request.headers.set("X-Own", "1");
+        CHECK(server.send(std::move(request))->status == 200);
+        CHECK(node.asked == method + " /x at 10.244.1.7:8265");
+        CHECK(node.last.query_text == "a=1&b");
+        CHECK(*node.last.body == "body");
+        CHECK(!node.last.headers.has("Connection"));
+        CHECK(!node.last.headers.has("X-Own"));
+        CHECK(node.last.headers.get("X-Forwarded-Uri") == space + "/services/s/proxy/x");
+    }
+}
+
+TEST_CASE("redirects and pages lead below the proxy's path") {
+    TestServer server;
+    RecordedNode node;
+    server.server.set_node(&node);
+    run_pod(server);
+    const std::string prefix = space + "/services/s/proxy";
+    node.reply.status = 302;
+    node.reply.headers.set("Location", "http://10.244.1.7:8265/login?next=/");
+    node.reply.headers.set("Access-Control-Allow-Origin", "*");
+    const ReplyPtr moved = server.get(prefix + "/");
+    CHECK(moved->status == 302);
+    CHECK(moved->headers.get("Location") == prefix + "/login?next=/");
+    CHECK(!moved->headers.has("Access-Control-Allow-Origin"));
+    node.reply = {};
+    node.reply.headers.set("Content-Type", "text/html; charset=utf-8");
+    node.reply.body = make_bytes(R"(<a href="/jobs">jobs</a>)");
+    CHECK(server.get(prefix + "/")->text == "<a href=\"" + prefix + "/jobs\">jobs</a>");
+    node.reply.headers.set("Content-Encoding", "gzip");
+    node.reply.body = make_bytes(net::gzip(R"(<a href='/jobs'>)"));
+    const ReplyPtr packed = server.get(prefix + "/");
+    CHECK(packed->text == "<a href='" + prefix + "/jobs'>");
+    CHECK(!packed->headers.has("Content-Encoding"));
 }
 
 TEST_CASE("credentials stay here") {
@@ -110,8 +183,11 @@ TEST_CASE("credentials stay here") {
     run_pod(server);
     net::Request request = server.request("GET", space + "/pods/p/proxy/");
     request.headers.set("Authorization", "Bearer secret");
+    request.headers.set("Sec-WebSocket-Protocol",
+                        "base64url.bearer.authorization.k8s.io.c2VjcmV0, chat");
     server.send(std::move(request));
     CHECK(!node.last.headers.has("Authorization"));
+    CHECK(node.last.headers.get("Sec-WebSocket-Protocol") == "chat");
 }
 
 }  // namespace

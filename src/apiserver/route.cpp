@@ -51,6 +51,13 @@ bool query_flag(const net::Request& request, std::string_view name) {
     return value.empty() || value == "true" || value == "1" || value == "True";
 }
 
+bool passes_body_on(const net::Request& head) {
+    if (head.path.find("/proxy") == std::string::npos) return false;
+    const Route route = parse_route(head);
+    return route.is_resource && route.group.empty() && route.subresource == "proxy" &&
+           (route.plural == "pods" || route.plural == "services");
+}
+
 Route parse_route(const net::Request& request) {
     Route route;
     route.path = request.path;

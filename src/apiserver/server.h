@@ -10,6 +10,7 @@
 #include "api/admission.h"
 #include "base/loop.h"
 #include "base/random.h"
+#include "net/client.h"
 #include "net/http.h"
 #include "store/store.h"
 
@@ -27,8 +28,9 @@ public:
     /// .../exec, .../attach and .../portforward; the responder is upgraded by the node.
     virtual void stream(const net::Request& request, const std::string& verb, const std::string& ns,
                         const std::string& pod, std::shared_ptr<net::Responder> responder) = 0;
-    /// Sends an HTTP request to address:port inside the pods' network (the service proxy).
-    virtual void proxy(net::Request request, const std::string& address, int port,
+    /// Sends an HTTP request, upgrades included, to an address inside the pods' network (pod and
+    /// service proxies). Responds with status 0 and the reason when nothing answers there.
+    virtual void proxy(net::Request request, net::Target target,
                        std::shared_ptr<net::Responder> responder) = 0;
 };
 

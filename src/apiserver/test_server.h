@@ -42,7 +42,9 @@ struct Reply : net::Responder {
     void finish() override { finished = true; }
     std::size_t buffered() const override { return unread; }
     void on_closed(std::function<void()> handler) override { closed = std::move(handler); }
+    net::Backlog backlog() const override { return nullptr; }
     std::shared_ptr<net::Channel> upgrade_websocket(std::string) override { return nullptr; }
+    std::shared_ptr<net::Channel> upgrade_raw(net::Response) override { return nullptr; }
 
     api::Value json() const {
         auto parsed = api::parse_json(text);

@@ -27,8 +27,10 @@ void HttpTransport::send(net::Request request, OnResponse on_response) {
 }
 
 Transport::StreamId HttpTransport::open(net::Request request, Stream stream) {
-    net::Client::Stream calls{std::move(stream.on_head), std::move(stream.on_piece),
-                              std::move(stream.on_closed)};
+    net::Client::Stream calls;
+    calls.on_head = std::move(stream.on_head);
+    calls.on_piece = std::move(stream.on_piece);
+    calls.on_closed = std::move(stream.on_closed);
     const auto id = client_->open(url_.target, addressed(std::move(request)), std::move(calls));
     return StreamId{static_cast<std::uint64_t>(id)};
 }

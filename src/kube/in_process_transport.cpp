@@ -65,7 +65,9 @@ public:
         if (cancelled_ && on_closed_) std::exchange(on_closed_, nullptr)();
     }
 
+    net::Backlog backlog() const override { return waiting_; }
     std::shared_ptr<net::Channel> upgrade_websocket(std::string) override { return nullptr; }
+    std::shared_ptr<net::Channel> upgrade_raw(net::Response) override { return nullptr; }
 
     /// The caller has lost interest. On the server loop.
     void cancel() {

@@ -60,7 +60,9 @@ std::string to_text(const Target& target) {
 std::string request_bytes(const Target& target, const Request& request) {
     std::string text = request.method + " " + (request.path.empty() ? "/" : request.path);
     char separator = '?';
+    if (!request.query_text.empty()) text += '?' + request.query_text;
     for (const auto& [name, value] : request.query) {
+        if (!request.query_text.empty()) break;
         text += separator + percent_encode(name) + "=" + percent_encode(value);
         separator = '&';
     }
@@ -68,7 +70,14 @@ std::string request_bytes(const Target& target, const Request& request) {
     if (!request.headers.has("Host")) text += "Host: " + to_text(target) + "\r\n";
     for (const auto& [name, value] : request.headers.fields) {
         if (equal_ignoring_case(name, "Content-Length")) continue;
+        if (equal_ignoring_case(name, "Transfer-Encoding")) continue;
         text += name + ": " + header_text(value) + "\r\n";
+    }
+    if (request.body_stream) {
+        const auto known = request.headers.get("Content-Length");
+        text += known.empty() ? "Transfer-Encoding: chunked\r\n"
+                              : "Content-Length: " + std::string(known) + "\r\n";
+        return text + "\r\n";
     }
     const std::size_t size = request.body ? request.body->size() : 0;
     const bool may_be_bare = request.method == "GET" || request.method == "HEAD" ||
@@ -126,6 +135,9 @@ struct Client::State : std::enable_shared_from_this<Client::State> {
     std::unique_ptr<Call> new_call(const Target& target, const Request& request, Call::Kind kind);
     void post_run(Target target, std::unique_ptr<Call> call);
     std::function<void(std::function<void()>)> way_home(std::shared_ptr<bool> gate);
+    void pass_body_on(std::uint64_t id, BodyStream& body);
+    SocketChannel::Ends channel_ends(std::uint64_t id);
+    void open_channel(Target target, std::unique_ptr<Call> call, OnChannel on_channel);
 };
 
 Client::Client(AsioLoop& io, Loop& home, ClientOptions options)
@@ -146,7 +158,9 @@ Client::~Client() {
 /// Uses a kept connection when there is one.
 void Client::State::run(const Target& target, std::unique_ptr<Call> call) {
     if (ended) return;
+    const bool may_reuse = call->repeatable || options.reuse == ClientOptions::Reuse::always;
     for (auto& [id, connection] : connections) {
+        if (!may_reuse) break;
         if (connection.target != target || !session_on(connection).idle()) continue;
         calls[call->stream] = id;
         return session_on(connection).start(std::move(call));
@@ -273,9 +287,11 @@ Client::StreamId Client::open(Target target, Request request, Stream stream) {
             if (calls->on_head) calls->on_head(head);
         });
     };
-    call->on_piece = [home, calls](std::string piece) {
-        home([calls, piece = std::move(piece)] {
+    call->onward.beyond = std::move(calls->onward);
+    call->on_piece = [home, calls, held = call->onward.home](std::string piece) {
+        home([calls, held, piece = std::move(piece)] {
             if (calls->on_piece) calls->on_piece(piece);
+            held->waiting -= piece.size();
         });
     };
     call->on_end = [home, calls, state = state_.get(), id] {
@@ -285,23 +301,63 @@ Client::StreamId Client::open(Target target, Request request, Stream stream) {
             if (calls->on_closed) calls->on_closed();
         });
     };
+    call->on_broken = [home, calls](std::string why) {
+        home([calls, why = std::move(why)] {
+            if (calls->on_broken) calls->on_broken(why);
+        });
+    };
     call->stream = id;
+    if (!request.body_stream) {
+        state_->post_run(std::move(target), std::move(call));
+        return StreamId{id};
+    }
+    call->repeatable = false;
+    call->upload =
+        request.headers.has("Content-Length") ? Call::Upload::sized : Call::Upload::chunked;
+    call->on_sent = [home, body = request.body_stream](std::size_t bytes) {
+        home([body, bytes] { body->taken(bytes); });
+    };
     state_->post_run(std::move(target), std::move(call));
+    state_->pass_body_on(id, *request.body_stream);
     return StreamId{id};
 }
 
+/// The pieces follow the call through the same queue, so they find its session.
+void Client::State::pass_body_on(std::uint64_t id, BodyStream& body) {
+    const auto self = shared_from_this();
+    BodyStream::Reader reader;
+    reader.piece = [self, id](std::string piece) {
+        self->io.post([self, id, piece = std::move(piece)] {
+            if (auto* session = self->session_of(id)) session->send_body(piece);
+        });
+    };
+    reader.end = [self, id] {
+        self->io.post([self, id] {
+            if (auto* session = self->session_of(id)) session->end_body();
+        });
+    };
+    reader.broken = [self, id] { self->io.post([self, id] { self->end_stream(id); }); };
+    body.read(std::move(reader));
+}
+
 void Client::cancel(StreamId stream) {
-    const auto id = static_cast<std::uint64_t>(stream);
-    const auto at = state_->gates.find(id);
-    if (at == state_->gates.end()) return;
-    *at->second = false;
-    state_->gates.erase(at);
-    state_->io.post([state = state_, id] { state->end_stream(id); });
+    canceller(stream)();
+}
+
+std::function<void()> Client::canceller(StreamId stream) {
+    return [weak = std::weak_ptr<State>(state_), id = static_cast<std::uint64_t>(stream)] {
+        const auto state = weak.lock();
+        if (!state || !*state->alive) return;
+        const auto at = state->gates.find(id);
+        if (at == state->gates.end()) return;
+        *at->second = false;
+        state->gates.erase(at);
+        state->io.post([state, id] { state->end_stream(id); });
+    };
 }
 
 void Client::open_websocket(Target target, Request request, std::string subprotocols,
                             OnChannel on_channel) {
-    const std::uint64_t id = state_->next_stream++;
     const std::string key = to_base64(secret_bytes(16));
     request.headers.set("Connection", "Upgrade");
     request.headers.set("Upgrade", "websocket");
@@ -310,43 +366,66 @@ void Client::open_websocket(Target target, Request request, std::string subproto
     if (!subprotocols.empty()) request.headers.set("Sec-WebSocket-Protocol", subprotocols);
     auto call = state_->new_call(target, request, Call::Kind::websocket);
     call->websocket_key = key;
-    call->repeatable = false;
-    const auto home = state_->way_home(std::make_shared<bool>(true));
-    // At home only: the channel belongs to whoever got it.
-    const auto channel = std::make_shared<std::weak_ptr<SocketChannel>>();
+    state_->open_channel(std::move(target), std::move(call), std::move(on_channel));
+}
+
+void Client::open_upgrade(Target target, Request request, OnChannel on_channel) {
+    auto call = state_->new_call(target, request, Call::Kind::raw);
+    state_->open_channel(std::move(target), std::move(call), std::move(on_channel));
+}
+
+/// What a channel does reaches its session on the sockets' thread, as long as that is there.
+SocketChannel::Ends Client::State::channel_ends(std::uint64_t id) {
     SocketChannel::Ends ends;
     ends.flow = std::make_shared<Flow>();
-    ends.send = [state = state_, id, flow = ends.flow](std::string message) {
-        state->io.post([state, id, flow, message = std::move(message)] {
-            if (auto* session = state->session_of(id)) session->send_message(message, *flow);
+    const auto self = shared_from_this();
+    ends.send = [self, id, flow = ends.flow](std::string message) {
+        self->io.post([self, id, flow, message = std::move(message)]() mutable {
+            if (auto* session = self->session_of(id))
+                session->send_message(std::move(message), flow);
         });
     };
-    ends.close = [state = state_, id] {
-        state->io.post([state, id] {
-            if (auto* session = state->session_of(id)) session->close_channel();
+    ends.close = [self, id] {
+        self->io.post([self, id] {
+            if (auto* session = self->session_of(id)) session->close_channel();
         });
     };
-    call->on_head = [home, channel, ends, on_channel = std::move(on_channel),
-                     state = state_.get()](Response answer) {
-        home([channel, ends, on_channel, state, answer = std::move(answer)] {
+    ends.pace = [self, id](Backlog onward) {
+        self->io.post([self, id, onward = std::move(onward)]() mutable {
+            if (auto* session = self->session_of(id))
+                session->read_no_faster_than(std::move(onward));
+        });
+    };
+    return ends;
+}
+
+void Client::State::open_channel(Target target, std::unique_ptr<Call> call, OnChannel on_channel) {
+    call->stream = next_stream++;
+    call->repeatable = false;
+    const auto to_home = way_home(std::make_shared<bool>(true));
+    // At home only: the channel belongs to whoever got it.
+    const auto channel = std::make_shared<std::weak_ptr<SocketChannel>>();
+    call->on_head = [to_home, channel, ends = channel_ends(call->stream),
+                     on_channel = std::move(on_channel), state = this](Response answer) {
+        to_home([channel, ends, on_channel, state, answer = std::move(answer)] {
             if (answer.status != 101) return on_channel(nullptr, answer);
             const auto made = std::make_shared<SocketChannel>(ends, state->home);
             *channel = made;
             on_channel(made, answer);
         });
     };
-    call->on_message = [home, channel](std::string message) {
-        home([channel, message = std::move(message)] {
-            if (const auto alive = channel->lock()) alive->message_came(message);
+    call->on_message = [to_home, channel, held = call->onward.home](std::string message) {
+        to_home([channel, held, message = std::move(message)] {
+            if (const auto open = channel->lock()) open->message_came(message);
+            held->waiting -= message.size();
         });
     };
-    call->on_end = [home, channel] {
-        home([channel] {
-            if (const auto alive = channel->lock()) alive->connection_closed();
+    call->on_end = [to_home, channel] {
+        to_home([channel] {
+            if (const auto open = channel->lock()) open->connection_closed();
         });
     };
-    call->stream = id;
-    state_->post_run(std::move(target), std::move(call));
+    post_run(std::move(target), std::move(call));
 }
 
 std::optional<Url> parse_url(std::string_view text) {

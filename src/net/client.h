@@ -54,6 +54,9 @@ struct ClientOptions {
     Duration response_timeout = seconds(60);  // Whole answers only; streams live on.
     Duration idle_timeout = seconds(60);      // How long an unused connection is kept.
     std::size_t response_limit = 256 << 20;   // A larger whole answer fails.
+    /// A kept connection may turn out dead: what cannot be repeated then fails.
+    enum class Reuse { always, repeatable_only };
+    Reuse reuse = Reuse::always;
 };
 
 /// Sends requests. Its sockets live on `io`; its methods are called, and all callbacks run, on
@@ -64,7 +67,10 @@ public:
     struct Stream {
         std::function<void(Response head)> on_head;  // Status 0: failed; the body says why.
         std::function<void(std::string_view piece)> on_piece;
+        /// Before `on_closed` when the answer's end did not come.
+        std::function<void(const std::string& why)> on_broken;
         std::function<void()> on_closed;  // Exactly once, also after status 0.
+        Backlog onward;                   // Reading pauses while this is high; null: it never does.
     };
     enum class StreamId : std::uint64_t {};
 
@@ -76,11 +82,13 @@ public:
     /// One whole answer. Status 0: the server could not be reached; the body says why.
     void send(Target target, Request request, OnResponse on_response);
 
-    /// A stream: head, pieces as they come, closed.
+    /// A stream: head, pieces as they come, closed. A body that still comes goes out as it does.
     StreamId open(Target target, Request request, Stream stream);
 
     /// Ends a stream; nothing of it is called any more.
     void cancel(StreamId stream);
+    /// The same, to be called at home, maybe after the client's end.
+    std::function<void()> canceller(StreamId stream);
 
     /// A WebSocket. On success the channel; else null and the server's answer (status 0:
     /// unreachable). `subprotocols` is the comma-separated list to offer; the chosen one is in the
@@ -88,6 +96,10 @@ public:
     using OnChannel = std::function<void(std::shared_ptr<Channel> channel, Response answer)>;
     void open_websocket(Target target, Request request, std::string subprotocols,
                         OnChannel on_channel);
+
+    /// An upgrade to whatever protocol the request's own headers ask for. On 101 a channel of raw
+    /// bytes and the answer's head; else null and the whole answer (status 0: unreachable).
+    void open_upgrade(Target target, Request request, OnChannel on_channel);
 
 private:
     struct State;

@@ -40,6 +40,10 @@ void SocketChannel::send(std::string message) {
     ends_.send(std::move(message));
 }
 
+void SocketChannel::read_no_faster_than(Backlog onward) {
+    if (!gone_ && !closing_ && ends_.pace) ends_.pace(std::move(onward));
+}
+
 void SocketChannel::close() {
     if (gone_ || closing_) return;
     closing_ = true;
@@ -63,7 +67,10 @@ void SocketChannel::connection_closed() {
 }
 
 Exchange::Exchange(Way way, Loop& home, const Request& request)
-    : way_(std::move(way)), home_(home), websocket_asked_(asks_for_websocket(request)) {}
+    : way_(std::move(way)),
+      home_(home),
+      websocket_asked_(asks_for_websocket(request)),
+      upgrade_asked_(asks_for_upgrade(request)) {}
 
 Exchange::~Exchange() {
     if (phase_ != Phase::waiting && phase_ != Phase::streaming) return;
@@ -117,6 +124,25 @@ void Exchange::on_closed(std::function<void()> handler) {
 std::shared_ptr<Channel> Exchange::upgrade_websocket(std::string subprotocol) {
     VERIFY(phase_ == Phase::waiting);
     if (!websocket_asked_) return nullptr;
+    auto channel = make_channel();
+    way_.tell([stream = way_.stream,
+               subprotocol = std::move(subprotocol)](ServerSession& session) mutable {
+        session.upgrade(stream, std::move(subprotocol));
+    });
+    return channel;
+}
+
+std::shared_ptr<Channel> Exchange::upgrade_raw(Response head) {
+    VERIFY(phase_ == Phase::waiting);
+    if (!upgrade_asked_) return nullptr;
+    auto channel = make_channel();
+    way_.tell([stream = way_.stream, head = std::move(head)](ServerSession& session) mutable {
+        session.upgrade_raw(stream, std::move(head));
+    });
+    return channel;
+}
+
+std::shared_ptr<Channel> Exchange::make_channel() {
     phase_ = Phase::upgraded;
     on_closed_ = nullptr;
     SocketChannel::Ends ends;
@@ -128,15 +154,16 @@ std::shared_ptr<Channel> Exchange::upgrade_websocket(std::string subprotocol) {
     ends.close = [way = way_] {
         way.tell([stream = way.stream](ServerSession& session) { session.close_channel(stream); });
     };
+    ends.pace = [way = way_](Backlog onward) {
+        way.tell([stream = way.stream, onward = std::move(onward)](ServerSession& s) mutable {
+            s.read_no_faster_than(stream, std::move(onward));
+        });
+    };
     ends.flow = way_.flow;
     ends.kept = shared_from_this();
     auto channel = std::make_shared<SocketChannel>(std::move(ends), home_);
     channel_ = channel;
     if (gone_) channel->connection_closed();
-    way_.tell([stream = way_.stream,
-               subprotocol = std::move(subprotocol)](ServerSession& session) mutable {
-        session.upgrade(stream, std::move(subprotocol));
-    });
     return channel;
 }
 
@@ -144,18 +171,35 @@ void Exchange::message_came(const std::string& message) {
     if (const auto channel = channel_.lock()) channel->message_came(message);
 }
 
+void Exchange::body_came(std::string piece) {
+    if (const auto body = body_.lock()) body->piece_came(std::move(piece));
+}
+
+void Exchange::body_ended() {
+    if (const auto body = body_.lock()) body->ended();
+}
+
 void Exchange::connection_closed() {
     if (std::exchange(gone_, true)) return;
+    if (const auto body = body_.lock()) body->broke();
     if (const auto channel = channel_.lock()) channel->connection_closed();
     const auto call = std::exchange(on_closed_, nullptr);
     if (call && phase_ != Phase::complete) call();
 }
 
 Pending deliver(std::shared_ptr<const Home> home, std::shared_ptr<Link> link,
-                ServerSession::Stream stream, Request request) {
+                ServerSession::Stream stream, Request request, Body body) {
     auto flow = std::make_shared<Flow>();
-    auto exchange =
-        std::make_shared<Exchange>(Way{std::move(link), stream, flow}, home->loop, request);
+    const Way way{std::move(link), stream, flow};
+    auto exchange = std::make_shared<Exchange>(way, home->loop, request);
+    if (body == Body::coming) {
+        request.body_stream = std::make_shared<BodyStream>([way](std::size_t bytes) {
+            way.tell([stream = way.stream, bytes](ServerSession& session) {
+                session.body_taken(stream, bytes);
+            });
+        });
+        exchange->set_body(request.body_stream);
+    }
     // The handler's thread must be the one that lets go of the last reference. So the connection's
     // thread keeps only a weak one, and looks at it only there.
     const std::weak_ptr<Exchange> weak = exchange;
@@ -169,6 +213,11 @@ Pending deliver(std::shared_ptr<const Home> home, std::shared_ptr<Link> link,
                     if (const auto alive = weak.lock()) step(*alive);
                 });
             }};
+}
+
+bool asks_for_upgrade(const Request& request) {
+    return has_token(request.headers.get("Connection"), "upgrade") &&
+           !request.headers.get("Upgrade").empty();
 }
 
 bool asks_for_websocket(const Request& request) {

@@ -34,6 +34,16 @@ struct Flow {
     std::atomic<std::size_t> waiting{0};
 };
 
+/// Reading of raw bytes pauses while the way onward holds more than this.
+constexpr std::size_t onward_limit = 1 << 20;
+
+/// How far raw bytes that came on a connection have got; on the connection's thread.
+struct Onward {
+    std::shared_ptr<Flow> home = std::make_shared<Flow>();  // Waiting for the handler's thread.
+    Backlog beyond;  // What the handler passed on; may be null.
+    bool is_full() const { return home->waiting + (beyond ? beyond->load() : 0) > onward_limit; }
+};
+
 /// Which request on which connection.
 struct Way {
     std::shared_ptr<Link> link;
@@ -51,6 +61,7 @@ public:
     struct Ends {
         std::function<void(std::string)> send;
         std::function<void()> close;
+        std::function<void(Backlog)> pace;
         std::shared_ptr<Flow> flow;
         std::shared_ptr<void> kept;  // What messages come through.
     };
@@ -63,6 +74,8 @@ public:
     void send(std::string message) override;
     void close() override;
     std::size_t buffered() const override { return ends_.flow->waiting.load(); }
+    Backlog backlog() const override { return {ends_.flow, &ends_.flow->waiting}; }
+    void read_no_faster_than(Backlog onward) override;
 
     void message_came(const std::string& message);
     void connection_closed();
@@ -88,21 +101,30 @@ public:
     void write(Bytes piece) override;
     void finish() override;
     std::size_t buffered() const override { return way_.flow->waiting.load(); }
+    Backlog backlog() const override { return {way_.flow, &way_.flow->waiting}; }
     void on_closed(std::function<void()> handler) override;
     std::shared_ptr<Channel> upgrade_websocket(std::string subprotocol) override;
+    std::shared_ptr<Channel> upgrade_raw(Response head) override;
 
     void message_came(const std::string& message);
     void connection_closed();
+    void set_body(std::weak_ptr<BodyStream> body) { body_ = std::move(body); }
+    void body_came(std::string piece);
+    void body_ended();
 
 private:
+    std::shared_ptr<Channel> make_channel();
+
     enum class Phase { waiting, streaming, upgraded, complete };
     Way way_;
     Loop& home_;
     bool websocket_asked_;
+    bool upgrade_asked_;
     Phase phase_ = Phase::waiting;
     bool gone_ = false;
     std::function<void()> on_closed_;
     std::weak_ptr<SocketChannel> channel_;
+    std::weak_ptr<BodyStream> body_;
 };
 
 /// What a session keeps of a request that is with the handler.
@@ -111,9 +133,10 @@ struct Pending {
     std::function<void(std::function<void(Exchange&)>)> at_home;  // Runs it there if still alive.
 };
 
-/// Posts a request to the handler.
+/// Posts a request to the handler, its body whole or still to come.
+enum class Body { whole, coming };
 Pending deliver(std::shared_ptr<const Home> home, std::shared_ptr<Link> link,
-                ServerSession::Stream stream, Request request);
+                ServerSession::Stream stream, Request request, Body body = Body::whole);
 
 /// True when the request asks for a WebSocket that this server can speak.
 bool asks_for_websocket(const Request& request);

@@ -2,6 +2,7 @@
 // back.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "net/body_stream.h"
 
 namespace muster::net {
 
@@ -38,8 +40,11 @@ struct Request {
     std::string method;
     std::string path;
     std::vector<std::pair<std::string, std::string>> query;
+    std::string
+        query_text;  // As it came, without "?"; goes out in place of `query` when not empty.
     Headers headers;
-    Bytes body;  // Never null; empty when there is none.
+    Bytes body;                               // Never null; empty when there is none.
+    std::shared_ptr<BodyStream> body_stream;  // Not null: the body is still coming, here.
     Peer peer;
 
     std::string_view query_value(std::string_view name) const;  // "" when absent.
@@ -52,6 +57,9 @@ struct Response {
     Headers headers;
     Bytes body;  // Null for the head of a stream.
 };
+
+/// How many bytes somebody still holds. Any thread may look.
+using Backlog = std::shared_ptr<const std::atomic<std::size_t>>;
 
 /// A two-way byte stream after an upgrade (WebSocket messages, or raw bytes).
 class Channel {
@@ -66,6 +74,9 @@ public:
     virtual void send(std::string message) = 0;
     virtual void close() = 0;
     virtual std::size_t buffered() const = 0;  // Bytes sent and not yet taken by the peer's socket.
+    virtual Backlog backlog() const = 0;       // The same, for other threads.
+    /// Pauses reading of raw bytes while this is high: what comes here goes on there.
+    virtual void read_no_faster_than(Backlog onward) = 0;
 };
 
 /// The way back for one request. Exactly one of respond, begin or upgrade is called. All calls and
@@ -83,16 +94,24 @@ public:
     virtual void write(Bytes piece) = 0;
     virtual void finish() = 0;
     virtual std::size_t buffered() const = 0;  // Bytes written and not yet taken by the client.
+    virtual Backlog backlog() const = 0;       // The same, for other threads.
 
     /// Runs once when the client is gone before the answer is complete. Set at most once.
     virtual void on_closed(std::function<void()> handler) = 0;
 
     /// Accepts a WebSocket with this subprotocol. Null when the request did not ask for one.
     virtual std::shared_ptr<Channel> upgrade_websocket(std::string subprotocol) = 0;
+
+    /// Accepts an upgrade to whatever protocol with this head (status 101); the channel carries raw
+    /// bytes. Null when the request did not ask for one.
+    virtual std::shared_ptr<Channel> upgrade_raw(Response head) = 0;
 };
 
 /// Where requests go: the API server, a test's own function.
 using Handler = std::function<void(Request, std::shared_ptr<Responder>)>;
+
+/// True when the request wants to leave HTTP behind.
+bool asks_for_upgrade(const Request& request);
 
 /// True when the comma-separated list has this item.
 bool has_token(std::string_view list, std::string_view token);

@@ -1,6 +1,7 @@
 // net/http1_client.cpp - writes a request, reads its answer whole, in pieces, or as a WebSocket.
 #include "net/http1_client.h"
 
+#include <cstdio>
 #include <utility>
 
 #include "base/verify.h"
@@ -47,6 +48,7 @@ void Http1ClientSession::feed(std::string_view bytes) {
         socket_->feed(bytes);
         return take_socket_output();
     }
+    if (raw_ && call_) return message_came(std::string(bytes));
     if (!call_) {  // Nothing was asked: the connection is out of step.
         over_ = true;
         return outlet_->flush_soon();
@@ -56,19 +58,20 @@ void Http1ClientSession::feed(std::string_view bytes) {
 }
 
 void Http1ClientSession::read() {
-    while (call_ && !socket_ && !input_.empty()) {
+    while (call_ && !socket_ && !raw_ && !input_.empty()) {
         const std::size_t used = parser_.feed(input_);
         input_.erase(0, used);
         if (parser_.problem() != Http1Parser::Problem::none)
             return fail("the server's answer is not HTTP/1.1");
         if (parser_.header_done() && !head_given_) head_came();
-        if (call_ && head_given_ && !socket_) body_came();
+        if (call_ && head_given_ && !socket_ && !raw_) body_came();
         if (used == 0) return;
     }
 }
 
 void Http1ClientSession::head_came() {
     if (parser_.status() == 101 && call_->kind == Call::Kind::websocket) return start_websocket();
+    if (parser_.status() == 101 && call_->kind == Call::Kind::raw) return start_raw();
     if (parser_.status() < 200) {  // "100 Continue" and its like come before the answer.
         parser_.next(call_->head_only ? Http1Parser::Body::none : Http1Parser::Body::expected);
         return;
@@ -85,7 +88,10 @@ void Http1ClientSession::head_came() {
 void Http1ClientSession::body_came() {
     std::string piece = parser_.take_body();
     if (call_->kind == Call::Kind::stream) {
-        if (!piece.empty()) call_->on_piece(std::move(piece));
+        if (!piece.empty()) {
+            call_->onward.home->waiting += piece.size();
+            call_->on_piece(std::move(piece));
+        }
     } else if (body_.size() + piece.size() > call_->limit) {
         return fail("the server's answer is larger than " + std::to_string(call_->limit) +
                     " bytes");
@@ -95,8 +101,32 @@ void Http1ClientSession::body_came() {
     if (parser_.done()) answer_complete();
 }
 
+/// Before the connection is there, the pieces wait behind the head.
+void Http1ClientSession::send_body(std::string_view piece) {
+    if (!call_ || call_->upload == Call::Upload::none) return;
+    std::string& out = outlet_ ? out_ : call_->bytes;
+    const bool chunked = call_->upload == Call::Upload::chunked;
+    if (chunked) {
+        char size[24];
+        std::snprintf(size, sizeof size, "%zx\r\n", piece.size());
+        out += size;
+    }
+    out += piece;
+    if (chunked) out += "\r\n";
+    body_unsent_ += piece.size();
+    if (outlet_) outlet_->flush_soon();
+}
+
+void Http1ClientSession::end_body() {
+    if (!call_) return;
+    if (call_->upload == Call::Upload::chunked) (outlet_ ? out_ : call_->bytes) += "0\r\n\r\n";
+    call_->upload = Call::Upload::none;
+    if (outlet_) outlet_->flush_soon();
+}
+
 void Http1ClientSession::answer_complete() {
-    over_ = over_ || !parser_.keeps_alive() || !input_.empty();
+    over_ =
+        over_ || call_->upload != Call::Upload::none || !parser_.keeps_alive() || !input_.empty();
     end_call();
     outlet_->set_deadline({});
     outlet_->flush_soon();
@@ -119,7 +149,7 @@ void Http1ClientSession::start_websocket() {
         return fail("the server's answer to the WebSocket is wrong");
     outlet_->set_deadline({});
     socket_.emplace(WebSocket::End::client,
-                    [this](std::string message) { call_->on_message(std::move(message)); });
+                    [this](std::string message) { message_came(std::move(message)); });
     Response head;
     head.status = 101;
     head.headers = headers;
@@ -128,14 +158,42 @@ void Http1ClientSession::start_websocket() {
     take_socket_output();
 }
 
-void Http1ClientSession::send_message(std::string message, Flow& flow) {
-    flow.waiting -= message.size();
+void Http1ClientSession::start_raw() {
+    raw_ = true;
+    outlet_->set_deadline({});
+    Response head;
+    head.status = 101;
+    head.headers = parser_.headers();
+    call_->on_head(std::move(head));
+    if (!input_.empty()) message_came(std::exchange(input_, {}));
+}
+
+void Http1ClientSession::message_came(std::string bytes) {
+    call_->onward.home->waiting += bytes.size();
+    call_->on_message(std::move(bytes));
+}
+
+void Http1ClientSession::read_no_faster_than(Backlog onward) {
+    if (call_) call_->onward.beyond = std::move(onward);
+}
+
+void Http1ClientSession::send_message(std::string message, const std::shared_ptr<Flow>& flow) {
+    if (raw_) {
+        raw_flow_ = flow;
+        out_ += message;
+        return outlet_->flush_soon();
+    }
+    flow->waiting -= message.size();
     if (!socket_) return;
     socket_->send(message);
     take_socket_output();
 }
 
 void Http1ClientSession::close_channel() {
+    if (raw_) {
+        over_ = true;
+        return outlet_->flush_soon();
+    }
     if (!socket_) return;
     socket_->close();
     take_socket_output();
@@ -148,11 +206,14 @@ void Http1ClientSession::take_socket_output() {
 }
 
 void Http1ClientSession::pull(std::string& out, std::size_t) {
+    if (const std::size_t sent = std::exchange(body_unsent_, 0); sent > 0 && call_)
+        call_->on_sent(sent);
+    if (raw_flow_) raw_flow_->waiting -= out_.size();
     out += std::exchange(out_, {});
 }
 
 bool Http1ClientSession::finished() const {
-    return (over_ && !call_) || (socket_ && socket_->finished());
+    return (over_ && (!call_ || raw_)) || (socket_ && socket_->finished());
 }
 
 void Http1ClientSession::closed(const std::string& why) {
@@ -170,12 +231,14 @@ void Http1ClientSession::closed(const std::string& why) {
 void Http1ClientSession::fail(const std::string& why) {
     over_ = true;
     const std::unique_ptr<Call> call = std::move(call_);
-    const bool told = socket_ || (head_given_ && call->kind == Call::Kind::stream);
+    const bool told = socket_ || raw_ || (head_given_ && call->kind == Call::Kind::stream);
     if (!told) {
         Response failure;
         failure.status = 0;
         failure.body = make_bytes(why);
         call->on_head(std::move(failure));
+    } else if (call->on_broken) {
+        call->on_broken(why);
     }
     if (call->on_end) call->on_end();
     if (outlet_) outlet_->flush_soon();

@@ -18,7 +18,7 @@ namespace muster::net {
 
 /// One request and what happens with its answer; all on the connection's thread.
 struct Call {
-    enum class Kind { whole, stream, websocket };
+    enum class Kind { whole, stream, websocket, raw };
     Kind kind = Kind::whole;
     std::uint64_t stream = 0;  // The owner's name for it.
     std::string bytes;         // Head and body as they go out.
@@ -29,8 +29,13 @@ struct Call {
     std::string websocket_key;
     std::function<void(Response)> on_head;  // Status 0: failed. With the body for whole answers.
     std::function<void(std::string)> on_piece;
-    std::function<void(std::string)> on_message;  // Of a WebSocket.
-    std::function<void()> on_end;                 // Once, last; also after a failure.
+    std::function<void(std::string)> on_message;  // Of a WebSocket, or raw bytes.
+    std::function<void(std::string)> on_broken;   // Of a stream: its end did not come.
+    std::function<void(std::size_t)> on_sent;     // So much of a streamed body has gone out.
+    enum class Upload { none, sized, chunked };
+    Upload upload = Upload::none;  // Not none: the body comes by `send_body`.
+    std::function<void()> on_end;  // Once, last; also after a failure.
+    Onward onward;                 // `home` is let go of by whoever takes what comes.
 };
 
 class Http1ClientSession final : public Session {
@@ -48,12 +53,15 @@ public:
     /// Forgets the call without a word; the connection ends.
     void drop_call();
 
-    void send_message(std::string message, Flow& flow);
+    void send_body(std::string_view piece);
+    void end_body();
+    void send_message(std::string message, const std::shared_ptr<Flow>& flow);
     void close_channel();
+    void read_no_faster_than(Backlog onward);
 
     void opened(Outlet& outlet) override;
     void feed(std::string_view bytes) override;
-    bool wants_bytes() const override { return true; }
+    bool wants_bytes() const override { return !call_ || !call_->onward.is_full(); }
     void pull(std::string& out, std::size_t enough) override;
     bool finished() const override;
     void closed(const std::string& why) override;
@@ -66,6 +74,8 @@ private:
     void answer_complete();
     void end_call();
     void start_websocket();
+    void start_raw();
+    void message_came(std::string bytes);
     void fail(const std::string& why);
     void take_socket_output();
 
@@ -81,6 +91,9 @@ private:
     bool kept_ = false;  // Has carried a call to its end before.
     bool over_ = false;  // Of no further use.
     std::optional<WebSocket> socket_;
+    std::size_t body_unsent_ = 0;     // Of a streamed body, not yet pulled.
+    bool raw_ = false;                // Past HTTP, without WebSocket framing.
+    std::shared_ptr<Flow> raw_flow_;  // Counts what of `out_` nobody has pulled.
 };
 
 }  // namespace muster::net

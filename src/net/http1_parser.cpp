@@ -167,6 +167,10 @@ bool Http1Parser::upgraded() const {
     return state_->with([](const auto& parser) { return parser.upgrade(); });
 }
 
+std::size_t Http1Parser::body_size() const {
+    return state_->with([](const auto& parser) { return parser.get().body().size(); });
+}
+
 std::string Http1Parser::take_body() {
     return state_->with([](auto& parser) { return std::exchange(parser.get().body(), {}); });
 }

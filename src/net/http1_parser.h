@@ -48,6 +48,7 @@ public:
     bool upgraded() const;  // What follows the header is not HTTP.
 
     /// The body so far; taking it leaves none.
+    std::size_t body_size() const;
     std::string take_body();
 
     /// Makes ready for the next message. `without_body`: the answer to a HEAD request.

@@ -29,7 +29,8 @@ struct Http2Stream {
     bool answered = false;  // By the handler or by us: the head is submitted.
     bool refused = false;   // What still comes of it is dropped.
     bool delivered = false;
-    bool complete = false;  // Nothing follows what is in `pieces`.
+    bool uploading = false;  // Delivered, and its body still comes.
+    bool complete = false;   // Nothing follows what is in `pieces`.
     Pending pending;
     std::deque<Bytes> pieces;
     std::size_t sent = 0;  // Of the first piece.
@@ -56,6 +57,9 @@ public:
     void abandon(Stream stream) override;
     // RFC 8441 is not spoken: a request that comes this way never asks for a WebSocket.
     void upgrade(Stream, std::string) override {}
+    void body_taken(Stream stream, std::size_t bytes) override;
+    void upgrade_raw(Stream, Response) override {}
+    void read_no_faster_than(Stream, Backlog) override {}
     void send_message(Stream, std::string) override {}
     void close_channel(Stream) override {}
     void tick() override;
@@ -64,6 +68,7 @@ public:
     // nghttp2's callbacks:
     int stream_begins(std::int32_t id);
     int field_came(std::int32_t id, std::string_view name, std::string_view value);
+    int header_came(std::int32_t id);
     int data_came(std::int32_t id, std::string_view bytes);
     int request_ended(std::int32_t id);
     void stream_closed(std::int32_t id);
@@ -114,10 +119,11 @@ nghttp2_session_callbacks* new_callbacks() {
         });
     nghttp2_session_callbacks_set_on_frame_recv_callback(
         calls, [](nghttp2_session*, const nghttp2_frame* frame, void* user) {
-            const bool carries =
-                frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
+            const bool header = frame->hd.type == NGHTTP2_HEADERS;
+            const bool carries = header || frame->hd.type == NGHTTP2_DATA;
             const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-            return carries && ends ? of(user).request_ended(frame->hd.stream_id) : 0;
+            if (carries && ends) return of(user).request_ended(frame->hd.stream_id);
+            return header ? of(user).header_came(frame->hd.stream_id) : 0;
         });
     nghttp2_session_callbacks_set_on_stream_close_callback(
         calls, [](nghttp2_session*, std::int32_t id, std::uint32_t, void* user) {
@@ -130,7 +136,12 @@ nghttp2_session_callbacks* new_callbacks() {
 void Http2Session::opened(Outlet& outlet) {
     outlet_ = &outlet;
     nghttp2_session_callbacks* calls = new_callbacks();
-    VERIFY(nghttp2_session_server_new(&session_, calls, this) == 0);
+    nghttp2_option* option = nullptr;
+    VERIFY(nghttp2_option_new(&option) == 0);
+    // A streamed body may come no faster than it is passed on: windows open when we say so.
+    nghttp2_option_set_no_auto_window_update(option, 1);
+    VERIFY(nghttp2_session_server_new2(&session_, calls, this, option) == 0);
+    nghttp2_option_del(option);
     nghttp2_session_callbacks_del(calls);
     const nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, streams_at_once},
@@ -179,9 +190,34 @@ int Http2Session::field_came(std::int32_t id, std::string_view name, std::string
     return 0;
 }
 
+/// A header without the end of its request.
+int Http2Session::header_came(std::int32_t id) {
+    Http2Stream* stream = find(id);
+    if (!stream || stream->refused || stream->delivered || !rules_->streamed_body) return 0;
+    stream->request.body = make_bytes("");
+    if (!rules_->streamed_body(stream->request)) return 0;
+    stream->delivered = true;
+    stream->uploading = true;
+    stream->pending = deliver(rules_->home, link_, id, std::move(stream->request), Body::coming);
+    return 0;
+}
+
+void Http2Session::body_taken(Stream id, std::size_t bytes) {
+    if (!find(id)) return;
+    nghttp2_session_consume_stream(session_, static_cast<std::int32_t>(id), bytes);
+    outlet_->flush_soon();
+}
+
 int Http2Session::data_came(std::int32_t id, std::string_view bytes) {
     Http2Stream* stream = find(id);
-    if (!stream || stream->refused) return 0;
+    nghttp2_session_consume_connection(session_, bytes.size());
+    if (stream && stream->uploading && !stream->complete) {
+        stream->pending.at_home(
+            [piece = std::string(bytes)](Exchange& exchange) { exchange.body_came(piece); });
+        return 0;
+    }
+    nghttp2_session_consume_stream(session_, id, bytes.size());
+    if (!stream || stream->refused || stream->delivered) return 0;
     if (stream->body.size() + bytes.size() > rules_->body_limit) {
         refuse(id, *stream, 413, too_large_text(rules_->body_limit));
     } else if (bodies_size_ + bytes.size() > bodies_limit) {
@@ -195,6 +231,8 @@ int Http2Session::data_came(std::int32_t id, std::string_view bytes) {
 
 int Http2Session::request_ended(std::int32_t id) {
     Http2Stream* stream = find(id);
+    if (stream && std::exchange(stream->uploading, false))
+        stream->pending.at_home([](Exchange& exchange) { exchange.body_ended(); });
     if (!stream || stream->refused || stream->delivered) return 0;
     stream->delivered = true;
     bodies_size_ -= stream->body.size();

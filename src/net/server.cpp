@@ -129,7 +129,7 @@ Server::Server(ServerOptions options, Loop& home, Handler handler)
         auto crew = std::make_unique<Crew>();
         crew->rules = std::make_shared<const Rules>(
             Rules{shared_home, crew->mailbox, given.body_limit, given.header_limit,
-                  given.request_timeout, given.idle_timeout});
+                  given.streamed_body, given.request_timeout, given.idle_timeout});
         crew->loop.post([crew = crew.get()] { crew->tick(); });
         state_->crews.push_back(std::move(crew));
     }

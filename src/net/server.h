@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,9 @@ struct ServerOptions {
     std::size_t body_limit = 3 << 20;  // Larger bodies are answered 413.
     std::size_t header_limit = 64 << 10;
     std::size_t connection_limit = 10'000;
+    /// Requests whose bodies are handed over as they come, of any size (see Request::body_stream).
+    /// Looked at by all threads, after the header. Empty: none.
+    std::function<bool(const Request& head)> streamed_body;
     Duration request_timeout = seconds(60);  // From a request's first byte to its last.
     Duration idle_timeout = minutes(5);      // A connection without requests.
 };

@@ -57,7 +57,10 @@ public:
     void write(Stream, Bytes) override {}
     void finish(Stream) override {}
     void abandon(Stream) override {}
+    void body_taken(Stream, std::size_t) override {}
     void upgrade(Stream, std::string) override {}
+    void upgrade_raw(Stream, Response) override {}
+    void read_no_faster_than(Stream, Backlog) override {}
     void send_message(Stream, std::string) override {}
     void close_channel(Stream) override {}
 
@@ -90,8 +93,9 @@ void set_target(Request& request, std::string_view target) {
     target = target.substr(0, target.find('#'));
     const std::size_t question = target.find('?');
     request.path = target.substr(0, question);
-    if (question != std::string_view::npos)
-        request.query = parse_query(target.substr(question + 1));
+    if (question == std::string_view::npos) return;
+    request.query_text = target.substr(question + 1);
+    request.query = parse_query(request.query_text);
 }
 
 }  // namespace muster::net

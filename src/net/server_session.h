@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #include "base/time.h"
@@ -17,6 +18,7 @@ struct Rules {
     std::shared_ptr<Mailbox> io;
     std::size_t body_limit = 0;
     std::size_t header_limit = 0;
+    std::function<bool(const Request&)> streamed_body;
     Duration request_timeout;
     Duration idle_timeout;
 };

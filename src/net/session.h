@@ -35,7 +35,7 @@ public:
     virtual void opened(Outlet& outlet) = 0;
     /// Bytes came.
     virtual void feed(std::string_view bytes) = 0;
-    /// False: leave the rest in the socket for now.
+    /// False: leave the rest in the socket for now; asked again in a while.
     virtual bool wants_bytes() const = 0;
     /// Appends what is to be sent, stopping when `out` holds `enough` bytes or somewhat more.
     virtual void pull(std::string& out, std::size_t enough) = 0;
@@ -58,8 +58,13 @@ public:
     virtual void finish(Stream stream) = 0;
     /// The handler gave the request up: an error when nothing was sent yet, else a broken stream.
     virtual void abandon(Stream stream) = 0;
+    /// So much of a streamed body has been passed on.
+    virtual void body_taken(Stream stream, std::size_t bytes) = 0;
     /// From here on the stream carries WebSocket messages.
     virtual void upgrade(Stream stream, std::string subprotocol) = 0;
+    /// From here on the stream carries raw bytes.
+    virtual void upgrade_raw(Stream stream, Response head) = 0;
+    virtual void read_no_faster_than(Stream stream, Backlog onward) = 0;
     virtual void send_message(Stream stream, std::string message) = 0;
     virtual void close_channel(Stream stream) = 0;
     /// No new requests; finish when those under way are answered.

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <openssl/err.h>
 #include <sys/socket.h>
@@ -19,6 +20,8 @@ constexpr std::size_t pull_size = 64 << 10;
 constexpr int reads_at_once = 32;  // Then others get their turn.
 constexpr auto send_patience = std::chrono::seconds(60);
 constexpr auto linger_patience = std::chrono::seconds(3);
+/// How soon a session that paused reading is asked whether it goes on.
+constexpr Duration pause_length = milliseconds(5);
 
 }  // namespace
 
@@ -144,6 +147,7 @@ void Wire::flush() {
         if (progress == Progress::blocked) {
             if (send_deadline_ == Clock::time_point::max())
                 send_deadline_ = Clock::now() + send_patience;
+            if (!session_->wants_bytes()) ask_again();
             return set_interest(session_->wants_bytes(), true);
         }
         if (progress != Progress::some) return close("the connection broke");
@@ -152,9 +156,21 @@ void Wire::flush() {
     }
     send_deadline_ = Clock::time_point::max();
     if (session_->finished()) return linger();
-    const bool resumed = !interest_.read && session_->wants_bytes();
-    set_interest(session_->wants_bytes(), false);
+    const bool wants = session_->wants_bytes();
+    const bool resumed = !interest_.read && wants;
+    if (!wants) ask_again();
+    set_interest(wants, false);
     if (resumed && tls_) later(&Wire::read);
+}
+
+void Wire::ask_again() {
+    if (std::exchange(asks_again_, true)) return;
+    loop_.after(pause_length, [self = self_] {
+        Wire* wire = *self;
+        if (!wire) return;
+        wire->asks_again_ = false;
+        if (wire->phase_ == Phase::open) wire->flush();
+    });
 }
 
 /// Closing a socket with unread bytes makes the kernel throw away what the other end has not read

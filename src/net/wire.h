@@ -60,6 +60,7 @@ private:
     void discard();
     void set_interest(bool read, bool write);
     void later(void (Wire::*step)());
+    void ask_again();
     Progress receive(char* data, std::size_t size, std::size_t& got);
     Progress send(const char* data, std::size_t size, std::size_t& sent);
     Progress judge(int result);
@@ -78,7 +79,8 @@ private:
     std::string out_;
     std::size_t out_sent_ = 0;
     bool flush_posted_ = false;
-    bool busy_ = false;  // Inside the session; flushing waits until it returns.
+    bool asks_again_ = false;  // A look at a session that paused is under way.
+    bool busy_ = false;        // Inside the session; flushing waits until it returns.
     Clock::time_point deadline_ = Clock::time_point::max();
     Clock::time_point send_deadline_ = Clock::time_point::max();
 };
