@@ -109,7 +109,7 @@ void add_writes(CLI::App& app, const std::shared_ptr<Globals>& globals, Chosen& 
             verb->add_flag("--server-side", options->server_side,
                            "Always so; accepted for kubectl's sake");
             verb->add_option("--force-conflicts", options->force_conflicts,
-                             "Take fields over from other managers (default true)")
+                             "Take fields over from other managers")
                 ->expected(0, 1)
                 ->default_str("true");
         }

@@ -10,6 +10,8 @@
 namespace muster::cli {
 namespace {
 
+constexpr Duration patience = seconds(90);
+
 Reason reason_of(const std::string& word, int code) {
     for (int i = 0; i <= static_cast<int>(Reason::service_unavailable); ++i) {
         const auto reason = static_cast<Reason>(i);
@@ -68,9 +70,11 @@ ServerError error_of(const net::Response& response) {
 }
 
 Session::Session(kube::Connection connection)
-    : default_namespace_(connection.default_namespace), server_(connection.server) {
+    : connection_(connection),
+      default_namespace_(connection.default_namespace),
+      server_(connection.server) {
     net::ClientOptions options;
-    options.response_timeout = seconds(90);
+    options.response_timeout = patience;
     transport_ =
         std::make_unique<kube::HttpTransport>(loop_, loop_, std::move(connection), options);
 }
@@ -82,20 +86,38 @@ net::Response Session::ask(net::Request request) {
         loop_.stop();
     });
     loop_.run();
-    if (answer.status != 0) return answer;
+    if (answer.status == 0) throw unreachable(answer);
+    return answer;
+}
+
+Error Session::unreachable(const net::Response& answer) const {
     std::string_view where = server_;
     if (const std::size_t scheme = where.find("://"); scheme != std::string_view::npos)
         where.remove_prefix(scheme + 3);
     if (answer.body->find("refused") != std::string::npos)
-        throw Error(Reason::service_unavailable,
-                    "The connection to the server " + std::string(where) +
-                        " was refused - did you specify the right host or port?");
-    throw Error(Reason::service_unavailable,
-                "Unable to connect to the server " + std::string(where) + ": " + *answer.body);
+        return Error(Reason::service_unavailable,
+                     "The connection to the server " + std::string(where) +
+                         " was refused - did you specify the right host or port?");
+    return Error(Reason::service_unavailable,
+                 "Unable to connect to the server " + std::string(where) + ": " + *answer.body);
+}
+
+void Session::send(net::Request request, std::function<void(net::Response)> on_response) {
+    if (!ordered_) {
+        net::ClientOptions options;
+        options.response_timeout = patience;
+        ordered_ = std::make_unique<kube::HttpTransport>(loop_, loop_, connection_, options,
+                                                         kube::HttpTransport::Sends::in_order);
+    }
+    ordered_->send(std::move(request), std::move(on_response));
 }
 
 api::Value Session::call(net::Request request) {
-    const net::Response response = ask(std::move(request));
+    return value_of(ask(std::move(request)));
+}
+
+api::Value Session::value_of(const net::Response& response) const {
+    if (response.status == 0) throw unreachable(response);
     if (response.status < 200 || response.status > 299) throw error_of(response);
     auto parsed = api::parse_json(*response.body);
     if (const auto* error = std::get_if<api::ParseError>(&parsed))

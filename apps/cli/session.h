@@ -40,6 +40,15 @@ public:
     /// Absent when there is none.
     std::optional<api::Value> find(const std::string& path);
 
+    /// Sends a request, many at once over one connection and in order; `on_response` runs inside
+    /// `wait`. Status 0: no answer.
+    void send(net::Request request, std::function<void(net::Response)> on_response);
+    /// Until `stop_waiting` is called from a response.
+    void wait() { loop_.run(); }
+    void stop_waiting() { loop_.stop(); }
+    /// The answer's JSON, as `call` gives and throws.
+    api::Value value_of(const net::Response& response) const;
+
     /// Gives each piece of a stream to `on_piece` until it says stop, the stream ends, or
     /// `deadline` has passed. Throws ServerError when the server refuses.
     enum class Go { on, stop };
@@ -53,10 +62,14 @@ public:
     Time now() const { return loop_.now(); }
 
 private:
+    Error unreachable(const net::Response& answer) const;
+
     net::AsioLoop loop_;
+    kube::Connection connection_;
     std::string default_namespace_;
     std::string server_;
     std::unique_ptr<kube::HttpTransport> transport_;
+    std::unique_ptr<kube::HttpTransport> ordered_;  // Made with the first `send`.
 };
 
 /// A GET of a path that may have a query.

@@ -35,7 +35,7 @@ struct WriteOptions {
     std::string output;
     std::string dry_run;  // "", "none", "server", "client"
     std::string field_manager = "muster";
-    bool force_conflicts = true;
+    bool force_conflicts = false;
     bool server_side = true;
 };
 int apply(Command& command, const WriteOptions& options);

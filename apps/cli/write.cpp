@@ -3,6 +3,7 @@
 
 #include "apps/cli/follow.h"
 #include "apps/cli/output.h"
+#include "apps/cli/pipeline.h"
 #include "apps/cli/verbs.h"
 #include "base/text.h"
 
@@ -38,19 +39,23 @@ void check(const WriteOptions& options) {
         refuse("invalid dry-run value (" + dry + "). Must be \"none\", \"server\", or \"client\".");
 }
 
-void apply_one(Command& command, const Value& object, const WriteOptions& options) {
-    const Placed placed = place(command, object, options.given_ns);
-    if (placed.name.empty()) refuse("resource name may not be empty");
-    const auto before = command.session().find(placed.path());
-    if (options.dry_run == "client")
-        return report(placed, object, before ? "configured" : "created", options);
-    std::string query = write_query(options);
-    if (options.force_conflicts) query += "&force=true";
-    const Value after = command.session().call(
-        body_request("PATCH", placed.path() + query, object, "application/apply-patch+yaml"));
-    const bool same =
-        before && (*before)["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"];
-    report(placed, after, !before ? "created" : same ? "unchanged" : "configured", options);
+/// Where each object goes; what has no place says why.
+std::vector<Writing> places_of(Command& command, const WriteOptions& options) {
+    std::vector<Writing> writings;
+    for (Value& object : read_objects(options.selection.files, options.selection.recursive)) {
+        Writing writing;
+        writing.object = std::move(object);
+        try {
+            writing.placed = place(command, writing.object, options.given_ns);
+        } catch (const ServerError&) {
+            throw;
+        } catch (const Error& error) {
+            writing.problem = error.what();
+        }
+        writings.push_back(std::move(writing));
+    }
+    if (writings.empty()) refuse("no objects passed to apply");
+    return writings;
 }
 
 void create_one(Command& command, const Value& object, const WriteOptions& options) {
@@ -60,24 +65,6 @@ void create_one(Command& command, const Value& object, const WriteOptions& optio
     const Value made = command.session().call(body_request("POST", path, object));
     placed.name = made["metadata"]["name"].text();  // The server's, for generateName.
     report(placed, made, "created", options);
-}
-
-using WriteOne = void (*)(Command&, const Value&, const WriteOptions&);
-
-/// Goes on after a failure, as kubectl does.
-int write_all(Command& command, const WriteOptions& options, WriteOne write_one) {
-    check(options);
-    const std::vector<Value> objects =
-        read_objects(options.selection.files, options.selection.recursive);
-    if (objects.empty()) refuse("no objects passed to apply");
-    for (const Value& object : objects) {
-        try {
-            write_one(command, object, options);
-        } catch (const Error& error) {
-            command.failed(error);
-        }
-    }
-    return command.exit_code();
 }
 
 Value delete_body(const DeleteOptions& options) {
@@ -127,7 +114,33 @@ std::vector<Placed> to_delete(Command& command, const DeleteOptions& options) {
 }  // namespace
 
 int apply(Command& command, const WriteOptions& options) {
-    return write_all(command, options, apply_one);
+    check(options);
+    std::vector<Writing> writings = places_of(command, options);
+    for (Writing& writing : writings) {
+        if (writing.problem.empty() && writing.placed.name.empty())
+            writing.problem = "error: resource name may not be empty";
+    }
+    WritePlan plan;
+    plan.look = WritePlan::Look::first;
+    std::string query = write_query(options);
+    if (options.force_conflicts) query += "&force=true";
+    plan.request = [&](const Writing& writing) -> std::optional<net::Request> {
+        if (options.dry_run == "client") return std::nullopt;
+        return body_request("PATCH", writing.placed.path() + query, writing.object,
+                            "application/apply-patch+yaml");
+    };
+    plan.done = [&](const Writing& writing, const std::optional<Value>& before,
+                    const Value& after) {
+        const bool same = before && (*before)["metadata"]["resourceVersion"] ==
+                                        after["metadata"]["resourceVersion"];
+        report(writing.placed, after.is_null() ? writing.object : after,
+               !before ? "created"
+               : same  ? "unchanged"
+                       : "configured",
+               options);
+    };
+    write_in_order(command, std::move(writings), plan);
+    return command.exit_code();
 }
 
 int create(Command& command, const WriteOptions& options) {
@@ -143,7 +156,22 @@ int create(Command& command, const WriteOptions& options) {
     }
     if (options.selection.files.empty())
         refuse("give the object as a file with -f, or `create namespace NAME`");
-    return write_all(command, options, create_one);
+    check(options);
+    WritePlan plan;
+    plan.request = [&](const Writing& writing) -> std::optional<net::Request> {
+        if (options.dry_run == "client") return std::nullopt;
+        return body_request("POST",
+                            writing.placed.resource->path(writing.placed.ns) + write_query(options),
+                            writing.object);
+    };
+    plan.done = [&](const Writing& writing, const std::optional<Value>&, const Value& made) {
+        Placed placed = writing.placed;
+        if (made.is_null()) return report(placed, writing.object, "created", options);
+        placed.name = made["metadata"]["name"].text();  // The server's, for generateName.
+        report(placed, made, "created", options);
+    };
+    write_in_order(command, places_of(command, options), plan);
+    return command.exit_code();
 }
 
 int remove(Command& command, const DeleteOptions& options) {

@@ -22,8 +22,10 @@
 #include "apps/up/data_directory.h"
 #include "apps/up/machine.h"
 #include "apps/up/outside.h"
+#include "apps/up/process_metrics.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "base/text.h"
 #include "control/runner.h"
 #include "kube/in_process_transport.h"
@@ -169,6 +171,7 @@ private:
     net::AsioLoop state_loop_;  // Store and API server.
     net::AsioLoop control_loop_;
     net::AsioLoop agent_loop_;
+    std::shared_ptr<Metrics> metrics_ = std::make_shared<Metrics>();  // Any thread.
     std::unique_ptr<store::Store> store_;
     std::unique_ptr<apiserver::Server> server_;
     std::unique_ptr<net::Server> front_;  // Has threads of its own; requests go to state_loop_.
@@ -212,6 +215,8 @@ void Parts::make_server() {
     options.random = Random(net::secret_seed());
     options.service_account_key_pem = keys.token_signing_key;
     options.secure_port = front_->port();
+    options.metrics = metrics_;
+    add_process_metrics(metrics_);
     server_ = std::make_unique<apiserver::Server>(*store_, state_loop_, std::move(options));
     front_->add_listener(network_.listen(agent::kApiServiceAddress, 443));
 }

@@ -31,15 +31,18 @@ void become(TestServer& server, const std::string& user, std::vector<std::string
     server.groups = std::move(groups);
 }
 
-TEST_CASE("nobody in particular gets 401, but may ask for health and version") {
+TEST_CASE("nobody in particular gets 403, but may ask for health and version") {
     TestServer server;
     become(server, "");
-    CHECK(server.get(maps)->status == 401);
-    CHECK(server.get(maps)->reason() == "Unauthorized");
+    CHECK(server.get(maps)->status == 403);
+    CHECK(server.get(maps)->message() ==
+          "configmaps is forbidden: User \"system:anonymous\" cannot list resource \"configmaps\" "
+          "in API group \"\" in the namespace \"default\"");
     CHECK(server.get("/healthz")->text == "ok");
     CHECK(server.get("/readyz?verbose")->text.find("[+]ping ok") != std::string::npos);
     CHECK(server.get("/version")->json()["major"].text() == "1");
-    CHECK(server.get("/api")->status == 401);
+    CHECK(server.get("/api")->status == 403);
+    CHECK(server.get("/metrics")->status == 403);
 }
 
 TEST_CASE("rights come from roles") {

@@ -1,6 +1,7 @@
 // apiserver/answer.cpp - the last step of a request: bytes and headers.
 #include "apiserver/answer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "api/json.h"
@@ -8,6 +9,7 @@
 #include "apiserver/stored.h"
 #include "apiserver/table.h"
 #include "base/log.h"
+#include "base/text.h"
 
 namespace muster::apiserver {
 namespace {
@@ -22,6 +24,19 @@ std::string warning_text(const std::string& warning) {
     return text + "\"";
 }
 
+/// Smaller answers are not worth the time; kube-apiserver's limit.
+constexpr std::size_t packed_from = 128 << 10;
+
+bool accepts_gzip(const net::Request& request) {
+    for (std::string_view part : split(request.headers.get("Accept-Encoding"), ',')) {
+        const std::string_view name = trim(part.substr(0, part.find(';')));
+        if (name != "gzip" && name != "*") continue;
+        const std::string_view weight = trim(part.substr(std::min(part.find("q="), part.size())));
+        return weight != "q=0" && weight != "q=0.0" && weight != "q=0.00" && weight != "q=0.000";
+    }
+    return false;
+}
+
 net::Response response_of(const Exchange& exchange, int code, Bytes body, std::string type) {
     net::Response response;
     response.status = code;
@@ -31,7 +46,21 @@ net::Response response_of(const Exchange& exchange, int code, Bytes body, std::s
         response.headers.add("Warning", warning_text(warning));
     }
     response.body = std::move(body);
+    if (response.body->size() >= packed_from) {
+        response.headers.add("Vary", "Accept-Encoding");
+        if (accepts_gzip(exchange.request)) response.packing = net::Response::Packing::gzip;
+    }
     return response;
+}
+
+/// An error repeats what the client sent, which may be no UTF-8: JSON must be.
+Bytes readable(Bytes text) {
+    if (is_utf8(*text)) return text;
+    std::string repaired = *text;
+    for (char& c : repaired) {
+        if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+    }
+    return make_bytes(std::move(repaired));
 }
 
 Bytes encoded(const Form& form, const api::Value& value) {
@@ -66,8 +95,8 @@ void send_error(Exchange& exchange, const StatusError& error) {
     Form form;
     form.yaml = exchange.form.yaml;
     form.pretty = exchange.form.pretty;
-    net::Response response =
-        response_of(exchange, error.code(), encoded(form, status_of(error)), content_type(form));
+    net::Response response = response_of(
+        exchange, error.code(), readable(encoded(form, status_of(error))), content_type(form));
     const std::int64_t retry = error.details()["retryAfterSeconds"].integer_or(0);
     if (retry > 0) response.headers.add("Retry-After", std::to_string(retry));
     if (error.code() == 401) response.headers.add("WWW-Authenticate", "Bearer");

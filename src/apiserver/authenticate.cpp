@@ -157,6 +157,7 @@ User presented(Context& context, const net::Request& request) {
         return *std::move(found);
     }
     if (!request.headers.get("Authorization").empty()) throw unauthorized();
+    if (!request.peer.certificate_problem.empty()) throw unauthorized();
     if (!request.peer.certificate_name.empty()) {
         user.name = request.peer.certificate_name;
         user.groups = request.peer.certificate_groups;

@@ -33,6 +33,15 @@ Decoded from_parsed(std::variant<api::Parsed, api::ParseError> parsed) {
                       "application/vnd.kubernetes.protobuf");
 }
 
+/// kube-apiserver reads compressed bodies as if they were not; in words it is clearer.
+void refuse_compressed(const net::Request& request) {
+    const std::string_view packing = request.headers.get("Content-Encoding");
+    if (packing.empty() || packing == "identity") return;
+    throw StatusError(Reason::unsupported_media_type,
+                      "the body of the request is compressed (Content-Encoding \"" +
+                          std::string(packing) + "\"): send it uncompressed");
+}
+
 void check_object(const Value& value, std::string_view body) {
     if (value.is_object()) return;
     throw bad_request("the object provided is unrecognized: it must be a JSON object, not \"" +
@@ -137,6 +146,7 @@ Decoded decode_yaml(std::string_view text) {
 }
 
 Decoded decode_body(const net::Request& request) {
+    refuse_compressed(request);
     const std::string& body = *request.body;
     if (body.size() > body_limit) {
         throw StatusError(Reason::request_entity_too_large,

@@ -26,6 +26,7 @@
 
 namespace muster::apiserver {
 
+class RequestMetrics;
 class WatchStream;
 
 /// A request, taken apart, and the way back.
@@ -39,6 +40,9 @@ struct Exchange {
     const api::Version* version = nullptr;  // Not null when `kind` is not.
     std::vector<std::string> warnings;      // Go out as Warning headers.
     bool answered = false;                  // An answer has begun; there can be no other.
+    /// What the answer is counted as: dry_run, group, resource, scope, subresource, verb, version.
+    std::shared_ptr<std::vector<std::string>> described =
+        std::make_shared<std::vector<std::string>>(7);
 
     bool is_dry_run() const { return request.query_value("dryRun") == "All"; }
 };
@@ -59,7 +63,8 @@ struct Context {
           loop(the_loop),
           options(std::move(the_options)),
           random(options.random),
-          addresses(options.service_cidr) {}
+          addresses(options.service_cidr),
+          metrics(options.metrics ? options.metrics : std::make_shared<Metrics>()) {}
 
     store::Store& store;
     Loop& loop;
@@ -72,6 +77,8 @@ struct Context {
     // Indexes, told of every staged write (see commit.h).
     Rbac rbac;
     ServiceAddresses addresses;
+    std::shared_ptr<Metrics> metrics;
+    std::shared_ptr<RequestMetrics> requests;             // Of `metrics`; set by the server.
     std::map<std::string, bool, std::less<>> namespaces;  // Name to "is terminating".
     struct Expiry {
         Time when;

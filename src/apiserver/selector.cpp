@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "api/label_rules.h"
 #include "apiserver/status_error.h"
 #include "base/text.h"
 
@@ -89,7 +90,20 @@ private:
 };
 
 LabelSelector LabelSelector::parse(std::string_view text) {
-    return SelectorReader(text).read();
+    LabelSelector selector = SelectorReader(text).read();
+    for (const Requirement& requirement : selector.requirements_) {
+        const bool numbers =
+            requirement.op == Operator::greater || requirement.op == Operator::less;
+        std::vector<std::string> values = numbers ? std::vector<std::string>() : requirement.values;
+        if (values.empty()) values.emplace_back();
+        for (const std::string& value : values) {
+            std::vector<api::FieldError> errors;
+            api::check_labels(Value::object({{requirement.key, value}}), api::Path(), errors);
+            if (!errors.empty())
+                throw bad_request("unable to parse requirement: " + errors.front().text);
+        }
+    }
+    return selector;
 }
 
 LabelSelector LabelSelector::from_object(const Value& object) {

@@ -11,6 +11,7 @@
 #include "apiserver/discovery.h"
 #include "apiserver/exchange.h"
 #include "apiserver/health.h"
+#include "apiserver/measure.h"
 #include "apiserver/read.h"
 #include "apiserver/remove.h"
 #include "apiserver/reviews.h"
@@ -49,7 +50,6 @@ Attributes attributes_of(const Exchange& exchange) {
 void authorize(Context& context, const Exchange& exchange) {
     const Attributes attributes = attributes_of(exchange);
     if (context.rbac.allows(exchange.user, attributes)) return;
-    if (exchange.user.is_anonymous()) throw unauthorized();
     const std::string why = denial_text(exchange.user, attributes);
     if (!attributes.is_resource) {
         throw StatusError(Reason::forbidden, "forbidden: " + why, api::Value::object());
@@ -94,6 +94,7 @@ void serve_resource(Context& context, const ExchangePtr& exchange) {
         }
     }
     find_served(*exchange);
+    describe(context, *exchange);
     const std::string& verb = route.verb;
     const bool status = route.subresource == "status" && exchange->kind->has_status;
     if (!route.subresource.empty() && !status) {
@@ -139,6 +140,7 @@ void serve(Context& context, const ExchangePtr& exchange) {
     if (form) exchange->form = *form;
     authorize(context, *exchange);
     if (!route.is_resource) {
+        if (serve_metrics(context, *exchange)) return;
         if (serve_health(*exchange) || serve_discovery(context, exchange)) return;
         throw no_such_resource();
     }
@@ -162,6 +164,7 @@ struct Server::State {
 Server::Server(store::Store& store, Loop& loop, Options options)
     : state_(std::make_unique<State>(store, loop, std::move(options))) {
     Context& context = state_->context;
+    context.requests = std::make_shared<RequestMetrics>(*context.metrics);
     for (const char* prefix :
          {"/rbac.authorization.k8s.io/", "/core/namespaces/", "/core/services/", "/core/events/"}) {
         constexpr std::size_t all = 1u << 30;
@@ -180,6 +183,7 @@ void Server::handle(net::Request request, std::shared_ptr<net::Responder> respon
     const auto exchange = std::make_shared<Exchange>();
     exchange->request = std::move(request);
     exchange->responder = std::move(responder);
+    exchange->responder = measured(state_->context, *exchange);
     guarded(exchange, [&] { serve(state_->context, exchange); });
 }
 

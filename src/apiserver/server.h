@@ -9,6 +9,7 @@
 
 #include "api/admission.h"
 #include "base/loop.h"
+#include "base/metrics.h"
 #include "base/random.h"
 #include "net/client.h"
 #include "net/http.h"
@@ -50,6 +51,7 @@ struct Options {
     std::string service_cidr = "10.96.0.0/12";  // Where ClusterIPs come from; .1 is `kubernetes`.
     int secure_port = 6443;                     // The port behind the service `kubernetes`.
     std::string advertise_address;              // Where pods reach the server; empty: not said.
+    std::shared_ptr<Metrics> metrics;           // What /metrics tells; null: the server's own.
     std::size_t watch_buffer_limit = 8 << 20;   // A watcher that lags by more bytes is ended.
 };
 

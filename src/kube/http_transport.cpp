@@ -22,7 +22,16 @@ HttpTransport::HttpTransport(net::AsioLoop& io, Loop& home, Connection connectio
     client_ = std::make_unique<net::Client>(io, home, std::move(options));
 }
 
+HttpTransport::HttpTransport(net::AsioLoop& loop, Loop& home, Connection connection,
+                             net::ClientOptions options, Sends)
+    : HttpTransport(loop, home, std::move(connection), options) {
+    if (url_.target.scheme != net::Target::Scheme::https) return;  // A proxy on this machine.
+    options.tls = connection_.tls;
+    ordered_ = std::make_unique<net::Http2Client>(loop, url_.target, std::move(options));
+}
+
 void HttpTransport::send(net::Request request, OnResponse on_response) {
+    if (ordered_) return ordered_->send(addressed(std::move(request)), std::move(on_response));
     client_->send(url_.target, addressed(std::move(request)), std::move(on_response));
 }
 

@@ -7,6 +7,7 @@
 
 #include "kube/transport.h"
 #include "net/client.h"
+#include "net/http2_client.h"
 
 namespace muster::kube {
 
@@ -25,6 +26,12 @@ public:
     /// Throws Error when the server's address or the credentials cannot be used.
     HttpTransport(net::AsioLoop& io, Loop& home, Connection connection,
                   net::ClientOptions options = {});
+    /// In order: what `send` gets goes out over one HTTP/2 connection in that order, many requests
+    /// at once; streams and WebSockets have connections of their own. `loop` is `home`; without
+    /// https it is as the other one.
+    enum class Sends { in_order };
+    HttpTransport(net::AsioLoop& loop, Loop& home, Connection connection,
+                  net::ClientOptions options, Sends sends);
 
     void send(net::Request request, OnResponse on_response) override;
     StreamId open(net::Request request, Stream stream) override;
@@ -39,6 +46,7 @@ private:
     Connection connection_;
     net::Url url_;
     std::unique_ptr<net::Client> client_;
+    std::unique_ptr<net::Http2Client> ordered_;  // Null: `client_` sends.
 };
 
 }  // namespace muster::kube

@@ -7,13 +7,14 @@
 #include <unordered_map>
 #include <utility>
 
-#include <netdb.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "net/dial.h"
 #include "net/http1_client.h"
 #include "net/secret.h"
 #include "net/tls.h"
@@ -23,34 +24,6 @@ namespace muster::net {
 namespace {
 
 constexpr Duration tick_every = milliseconds(250);
-
-/// The machine's own network. Connecting goes on when it returns.
-int dial_directly(const std::string& host, int port) {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
-        errno = EHOSTUNREACH;
-        return -1;
-    }
-    // "localhost" often has an IPv6 address that nobody listens on.
-    const addrinfo* chosen = found;
-    for (const addrinfo* one = found; one; one = one->ai_next) {
-        if (one->ai_family == AF_INET) {
-            chosen = one;
-            break;
-        }
-    }
-    const int fd = socket(chosen->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    const bool going =
-        fd >= 0 && (connect(fd, chosen->ai_addr, chosen->ai_addrlen) == 0 || errno == EINPROGRESS);
-    const int error = errno;
-    freeaddrinfo(found);
-    if (going) return fd;
-    if (fd >= 0) ::close(fd);
-    errno = error;
-    return -1;
-}
 
 std::string to_text(const Target& target) {
     const bool six = target.host.find(':') != std::string::npos;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/verify.h"
+#include "net/gzip.h"
 
 namespace muster::net {
 void Way::tell(std::function<void(ServerSession&)> step) const {
@@ -66,6 +67,18 @@ void SocketChannel::connection_closed() {
     if (call) call();
 }
 
+namespace {
+
+void pack(Response& response, Flow& flow) {
+    Bytes packed = make_bytes(gzip(*response.body));
+    flow.waiting += packed->size();
+    flow.waiting -= response.body->size();
+    response.body = std::move(packed);
+    response.headers.set("Content-Encoding", "gzip");
+}
+
+}  // namespace
+
 Exchange::Exchange(Way way, Loop& home, const Request& request)
     : way_(std::move(way)),
       home_(home),
@@ -82,10 +95,11 @@ void Exchange::respond(Response response) {
     phase_ = Phase::complete;
     on_closed_ = nullptr;
     if (response.body) way_.flow->waiting += response.body->size();
-    way_.tell(
-        [stream = way_.stream, response = std::move(response)](ServerSession& session) mutable {
-            session.respond(stream, std::move(response));
-        });
+    way_.tell([stream = way_.stream, flow = way_.flow,
+               response = std::move(response)](ServerSession& session) mutable {
+        if (response.packing == Response::Packing::gzip) pack(response, *flow);
+        session.respond(stream, std::move(response));
+    });
 }
 
 void Exchange::begin(Response head) {

@@ -56,6 +56,9 @@ struct Response {
     int status = 200;
     Headers headers;
     Bytes body;  // Null for the head of a stream.
+    /// Gzip: the body goes out compressed; that is done on the connection's thread.
+    enum class Packing { none, gzip };
+    Packing packing = Packing::none;
 };
 
 /// How many bytes somebody still holds. Any thread may look.

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "net/gzip.h"
 #include "net/loopback_test.h"
 
 namespace muster::net {
@@ -373,6 +374,42 @@ TEST_CASE("a cancelled stream is silent and the server hears of it") {
     gone.get_future().wait();
     run_on(client.loop, [] {});
     CHECK_FALSE(closed);
+}
+
+TEST_CASE("an answer that is to be packed goes out as gzip, whole and counted") {
+    std::shared_ptr<Responder> kept;
+    const std::string text(500'000, 'x');
+    TestServer server([&](const Request&, const std::shared_ptr<Responder>& responder) {
+        kept = responder;
+        Response response = text_response(text);
+        response.packing = Response::Packing::gzip;
+        responder->respond(std::move(response));
+    });
+    TestClient client;
+    const Response answer = client.get(server.target(), "/");
+    CHECK(answer.headers.get("Content-Encoding") == "gzip");
+    CHECK(answer.body->size() < 10'000);
+    CHECK(gunzip(*answer.body, 1 << 20) == text);
+    run_on(server.home, [&] {
+        CHECK(kept->buffered() == 0);
+        kept = nullptr;
+    });
+}
+
+TEST_CASE("a client that dawdles over a request is cut off, others are served meanwhile") {
+    ServerOptions options;
+    options.request_timeout = seconds(1);
+    TestServer server(echo, std::move(options));
+    RawSocket slow(server.server->port());
+    slow.put("GET / HTTP/1.1\r\nX: ");
+    RawSocket half(server.server->port());
+    half.put("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf");
+    RawSocket silent(server.server->port());
+    TestClient client;
+    CHECK(client.get(server.target(), "/").status == 200);
+    CHECK(slow.read_all().empty());
+    CHECK(half.read_all().empty());
+    CHECK(silent.read_all().empty());
 }
 
 TEST_CASE("several threads share the connections") {

@@ -176,7 +176,8 @@ TlsPtr accept_over(SSL_CTX* context, int fd) {
     return connection;
 }
 
-TlsPtr connect_over(SSL_CTX* context, int fd, const ClientTls& tls, const std::string& host) {
+TlsPtr connect_over(SSL_CTX* context, int fd, const ClientTls& tls, const std::string& host,
+                    Offer offer) {
     TlsPtr connection = over(context, fd);
     SSL_set_connect_state(connection.get());
     const std::string& name = tls.server_name.empty() ? host : tls.server_name;
@@ -189,7 +190,9 @@ TlsPtr connect_over(SSL_CTX* context, int fd, const ClientTls& tls, const std::s
         SSL_set_tlsext_host_name(connection.get(), name.c_str());
     }
     static constexpr std::string_view http1 = "\x08http/1.1";
-    SSL_set_alpn_protos(connection.get(), bytes_of(http1), static_cast<unsigned>(http1.size()));
+    static constexpr std::string_view http2 = "\x02h2";
+    const std::string_view names = offer == Offer::http2 ? http2 : http1;
+    SSL_set_alpn_protos(connection.get(), bytes_of(names), static_cast<unsigned>(names.size()));
     return connection;
 }
 

@@ -20,7 +20,9 @@ TlsContextPtr client_context(const ClientTls& tls);
 /// One connection over a non-blocking socket that stays the caller's. Writing to a closed socket
 /// raises no signal.
 TlsPtr accept_over(SSL_CTX* context, int fd);
-TlsPtr connect_over(SSL_CTX* context, int fd, const ClientTls& tls, const std::string& host);
+enum class Offer { http1, http2 };
+TlsPtr connect_over(SSL_CTX* context, int fd, const ClientTls& tls, const std::string& host,
+                    Offer offer = Offer::http1);
 
 /// After a server's handshake: the name and groups of a good client certificate, or what is wrong
 /// with it.

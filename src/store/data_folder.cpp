@@ -42,6 +42,17 @@ std::string name_of(pid_t process) {
     return name.empty() ? "another program" : name;
 }
 
+/// The database ends the process when the disk is full while it opens: it is asked before.
+void check_room(const std::string& folder) {
+    constexpr off_t needed = 1 << 20;
+    const std::string path = folder + "/room";
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const int error = fd < 0 ? errno : posix_fallocate(fd, 0, needed);
+    if (fd >= 0) close(fd);
+    unlink(path.c_str());
+    if (error != 0) refuse(folder, explain_disk_fault(folder, std::strerror(error)));
+}
+
 }  // namespace
 
 void prepare_data_folder(const std::string& folder) {
@@ -63,6 +74,7 @@ void prepare_data_folder(const std::string& folder) {
                            name_of(*holder) +
                            "); stop that one, or name another folder with --data");
     }
+    check_room(folder);
 }
 
 std::string explain_disk_fault(const std::string& folder, std::string_view fault) {

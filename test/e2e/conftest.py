@@ -23,11 +23,12 @@ class Muster:
         self.kubeconfig = folder / "kubeconfig"
         self.env = dict(os.environ, KUBECONFIG=str(self.kubeconfig))
         self.log = (folder / "muster.log").open("a")
+        self.prefix: list[str] = []  # Words before the command, such as those that enter a namespace.
         self.port = 0
         self.process = None
 
     def start(self, timeout: float = 60) -> "Muster":
-        command = [str(self.program), "up", "--data", str(self.folder / "state"), "--kubeconfig", str(self.kubeconfig),
+        command = [*self.prefix, str(self.program), "up", "--data", str(self.folder / "state"), "--kubeconfig", str(self.kubeconfig),
                    "--listen", f"127.0.0.1:{self.port}", *self.flags]
         for node in self.nodes:
             command += ["--node", node]

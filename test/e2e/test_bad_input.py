@@ -19,20 +19,23 @@ class Client:
         config = yaml.safe_load(muster.kubeconfig.read_text())
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         self.server = cluster["server"]
-        self.context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        self.authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        self.context = ssl.create_default_context(cadata=self.authority)
         for name in ("client-certificate-data", "client-key-data"):
             (muster.folder / name).write_bytes(base64.b64decode(user[name]))
-        self.anonymous = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        self.anonymous = ssl.create_default_context(cadata=self.authority)
         self.context.load_cert_chain(muster.folder / "client-certificate-data", muster.folder / "client-key-data")
 
-    def ask(self, method, path, body=None, kind="application/json", headers=None, context=None):
+    def ask(self, method, path, body=None, kind="application/json", headers=None, context=None, text=False):
+        """Status code and answer: JSON, or `text`."""
+        read = (lambda data: data.decode()) if text else (lambda data: json.loads(data or b"{}"))
         request = urllib.request.Request(self.server + path, data=body, method=method,
                                          headers={"Content-Type": kind, **(headers or {})})
         try:
-            with urllib.request.urlopen(request, context=context or self.context, timeout=30) as answer:
-                return answer.status, json.loads(answer.read() or b"{}")
+            with urllib.request.urlopen(request, context=context or self.context, timeout=60) as answer:
+                return answer.status, read(answer.read())
         except urllib.error.HTTPError as error:
-            return error.code, json.loads(error.read() or b"{}")
+            return error.code, read(error.read())
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +47,9 @@ def server():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-"))
     muster = conftest.Muster(folder, ["laptop:cpu=8,memory=8Gi"]).start()
     muster.apply(QUEUES)
-    yield Client(muster)
+    client = Client(muster)
+    client.muster = muster
+    yield client
     muster.stop()
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -66,16 +71,6 @@ DEEP = b'{"metadata":{"name":"deep"},"data":' + b"[" * 20000 + b"]" * 20000 + b"
 def test_malformed_bodies_get_a_status(server, body, code, word):
     status, answer = server.ask("POST", MAPS, body)
     assert (status, answer["kind"], answer["reason"]) == (code, "Status", word), answer
-    assert server.ask("GET", MAPS)[0] == 200
-
-
-def test_a_body_of_ten_megabytes_is_too_large(server):
-    body = b'{"metadata":{"name":"big"},"data":{"a":"' + b"x" * 10_000_000 + b'"}}'
-    try:
-        status, _ = server.ask("POST", MAPS, body)
-        assert status == 413
-    except urllib.error.URLError:
-        pass  # The server may end the connection before the whole body has come.
     assert server.ask("GET", MAPS)[0] == 200
 
 
@@ -106,13 +101,8 @@ def test_a_quota_on_a_missing_flavor_shows_in_the_queue(server):
                 {"name": "nowhere", "resources": [{"name": "cpu", "nominalQuota": 1}]}]}]}}
     path = "/apis/kueue.x-k8s.io/v1beta1/clusterqueues"
     assert server.ask("POST", path, json.dumps(body).encode())[0] == 201
-    import time
-    for _ in range(100):
-        conditions = server.ask("GET", path + "/lost")[1].get("status", {}).get("conditions", [])
-        active = [c for c in conditions if c["type"] == "Active"]
-        if active:
-            break
-        time.sleep(0.1)
+    active = server.muster.until("the queue says whether it is active", lambda: [
+        c for c in server.ask("GET", path + "/lost")[1].get("status", {}).get("conditions", []) if c["type"] == "Active"])
     assert active[0]["reason"] == "FlavorNotFound" and "nowhere" in active[0]["message"]
 
 
@@ -128,12 +118,6 @@ def test_an_appwrapper_with_a_bad_template_is_refused(server, template, word):
                                 json.dumps(body).encode())
     assert status in (400, 403, 422), answer
     assert word in json.dumps(answer), answer
-
-
-def test_credentials_that_are_missing_or_wrong_are_401(server):
-    assert server.ask("GET", MAPS, context=server.anonymous)[0] in (401, 403)
-    status, answer = server.ask("GET", MAPS, context=server.anonymous, headers={"Authorization": "Bearer wrong"})
-    assert (status, answer["reason"]) == (401, "Unauthorized")
 
 
 def test_unknown_paths_and_kinds_are_404(server):

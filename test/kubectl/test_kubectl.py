@@ -1,44 +1,16 @@
-# test/kubectl/test_kubectl.py - the real kubectl, unmodified, on `muster up`.
+# test/kubectl/test_kubectl.py - the real kubectl, unmodified, on `muster up`: every command that a user types.
 import os
-import pathlib
-import shutil
 import subprocess
-import sys
-import tempfile
+import urllib.request
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "test" / "e2e"))
-import conftest  # noqa: E402  (the fixture's Muster class)
+from e2e_conftest import job
 
-KUBECTL = os.environ.get("KUBECTL") or subprocess.run([str(ROOT / "test/kubernetes/build.sh")], capture_output=True,
-                                                      text=True, check=True).stdout.strip().splitlines()[-1]
-
-
-@pytest.fixture(scope="module")
-def muster():
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-kubectl-"))
-    made = conftest.Muster(folder, ["laptop:cpu=8,memory=8Gi"]).start()
-    made.env["KUBECACHEDIR"] = str(folder / "cache")
-    made.apply(conftest.QUEUES)
-    yield made
-    made.stop()
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def kubectl(muster, *words: str, input: str | None = None, check: bool = True) -> str:
-    done = subprocess.run([KUBECTL, *words], env=muster.env, input=input, capture_output=True, text=True, timeout=90,
-                          check=False)
-    assert not check or done.returncode == 0, f"kubectl {' '.join(words)}: {done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
-
-
-JOB = conftest.job("counted", '["sh", "-c", "echo one; echo two"]', ns="default")
 POD = """
 apiVersion: v1
 kind: Pod
-metadata: {name: sleeper, labels: {app: sleeper}}
+metadata: {name: NAME, labels: {app: NAME}}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
@@ -46,83 +18,354 @@ spec:
 """
 
 
-def test_versions_and_discovery(muster):
-    assert "Server Version: v1." in kubectl(muster, "version")
-    names = kubectl(muster, "api-resources")
-    for word in ("clusterqueues", "appwrappers", "rayclusters", "jobs"):
+def pod(name: str) -> str:
+    return POD.replace("NAME", name)
+
+
+def a_job(kubectl, name: str, command: str = '["true"]') -> str:
+    return job(name, command, ns=kubectl.ns)
+
+
+@pytest.fixture(scope="session")
+def sleeper(kubectl):
+    """A pod that runs for the whole time."""
+    kubectl("apply", "-f", "-", input=pod("sleeper"))
+    kubectl("wait", "--for=condition=Ready", "pod/sleeper", "--timeout=60s")
+    return "sleeper"
+
+
+def test_versions_and_discovery(kubectl):
+    said = kubectl("version")
+    assert "Server Version: v1." in said and f"Client Version: v1.{kubectl.minor}." in said
+    names = kubectl("api-resources")
+    for word in ("clusterqueues", "appwrappers", "rayclusters", "jobs", "deployments"):
         assert word in names
-    assert "the server" in kubectl(muster, "cluster-info").lower() or "control plane" in kubectl(muster, "cluster-info")
+    assert "pods" in kubectl("api-resources", "--api-group=", "-o", "name")
+    assert "kueue.x-k8s.io/v1beta1" in kubectl("api-versions")
+    assert "control plane" in kubectl("cluster-info")
+    assert "ok" in kubectl("get", "--raw", "/readyz")
 
 
-def test_apply_get_describe_delete(muster):
-    assert "created" in kubectl(muster, "apply", "-f", "-", input=POD)
-    assert "unchanged" in kubectl(muster, "apply", "-f", "-", input=POD)
-    assert "condition met" in kubectl(muster, "wait", "--for=condition=Ready", "pod/sleeper", "--timeout=30s")
-    shown = kubectl(muster, "get", "pods")
-    assert "READY" in shown and "1/1" in shown and "Running" in shown
-    described = kubectl(muster, "describe", "pod", "sleeper")
-    assert "Started" in described and "busybox" in described
-    assert "awake" in kubectl(muster, "logs", "sleeper")
-    assert kubectl(muster, "exec", "sleeper", "--", "sh", "-c", "echo inside; hostname").split()[:2] == ["inside", "sleeper"]
-    assert "deleted" in kubectl(muster, "delete", "pod", "sleeper")
-    assert "NotFound" in kubectl(muster, "get", "pod", "sleeper", check=False)
+def test_apply_and_every_output_of_get(kubectl):
+    text = pod("shown")
+    assert "created" in kubectl("apply", "-f", "-", input=text)
+    assert "unchanged" in kubectl("apply", "-f", "-", input=text)
+    changed = text.replace("app: shown", "app: changed")
+    assert "configured" in kubectl("apply", "-f", "-", input=changed)
+    kubectl("wait", "--for=condition=Ready", "pod/shown", "--timeout=60s")
+    lines = kubectl("get", "pod", "shown").splitlines()
+    assert lines[0].split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert lines[1].split()[:4] == ["shown", "1/1", "Running", "0"]
+    wide = kubectl("get", "pod", "shown", "-o", "wide").splitlines()
+    assert "NODE" in wide[0] and "IP" in wide[0] and "laptop" in wide[1]
+    assert kubectl("get", "pod", "shown", "-o", "name").strip() == "pod/shown"
+    assert "kind: Pod" in kubectl("get", "pod", "shown", "-o", "yaml")
+    assert kubectl.json("pod", "shown")["metadata"]["labels"] == {"app": "changed"}
+    assert kubectl("get", "pods", "-l", "app=changed", "-o", "jsonpath={.items[*].metadata.name}") == "shown"
+    columns = "-o=custom-columns=NAME:.metadata.name,NODE:.spec.nodeName"
+    assert kubectl("get", "pod", "shown", columns).splitlines()[1].split() == ["shown", "laptop"]
+    assert kubectl("get", "pod", "shown", "-o", "go-template={{.spec.nodeName}}") == "laptop"
+    assert "shown" in kubectl("get", "pods", "--field-selector=status.phase=Running", "--sort-by=.metadata.name")
+    assert "app=changed" in kubectl("get", "pods", "--show-labels")
+    assert kubectl.ns in kubectl("get", "pods", "-A")
+    kubectl("delete", "pod", "shown", "--wait=false")
 
 
-def test_create_sends_protobuf(muster):
-    kubectl(muster, "create", "namespace", "made")
-    kubectl(muster, "create", "configmap", "settings", "-n", "made", "--from-literal=a=b")
-    kubectl(muster, "create", "secret", "generic", "token", "-n", "made", "--from-literal=t=x")
-    kubectl(muster, "create", "job", "quick", "-n", "made", "--image=busybox", "--", "true")
-    kubectl(muster, "wait", "-n", "made", "--for=condition=Complete", "job/quick", "--timeout=30s")
-    assert '"a":"b"' in kubectl(muster, "get", "cm", "settings", "-n", "made", "-o", "jsonpath={.data}")
-    kubectl(muster, "delete", "namespace", "made", "--timeout=60s")
+def test_describe(kubectl, sleeper):
+    said = kubectl("describe", "pod", sleeper)
+    for word in ("busybox", "Started", "Ready             True", "Node:", "laptop", "Events:"):
+        assert word in said, said
+    assert "Allocated resources" in kubectl("describe", "node", "laptop")
+    for kind in ("namespace/" + kubectl.ns, "clusterqueue/cluster-queue", "serviceaccount/default"):
+        assert kind.split("/")[1] in kubectl("describe", kind)
+    kubectl("create", "configmap", "described", "--from-literal=a=b")
+    assert "a:" in kubectl("describe", "configmap", "described")
+    kubectl("create", "secret", "generic", "described", "--from-literal=a=b")
+    assert "1 bytes" in kubectl("describe", "secret", "described")
 
 
-def test_patch_label_annotate_scale_replace(muster):
-    kubectl(muster, "create", "configmap", "patched")
-    kubectl(muster, "label", "configmap", "patched", "team=a")
-    kubectl(muster, "annotate", "configmap", "patched", "note=b")
-    kubectl(muster, "patch", "configmap", "patched", "-p", '{"data":{"k":"v"}}')
-    kubectl(muster, "patch", "configmap", "patched", "--type=json", "-p", '[{"op":"add","path":"/data/k2","value":"v2"}]')
-    assert kubectl(muster, "get", "cm", "-l", "team=a", "-o", "jsonpath={.items[0].data.k2}") == "v2"
-    applied = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: patched}\ndata: {k: other}\n"
-    assert "conflict" in kubectl(muster, "apply", "--server-side", "--field-manager=me", "-f", "-", input=applied, check=False)
-    kubectl(muster, "apply", "--server-side", "--field-manager=me", "--force-conflicts", "-f", "-", input=applied)
-    assert kubectl(muster, "get", "cm", "patched", "-o", "jsonpath={.data.k}{.data.k2}") == "otherv2"
+def test_create_sends_protobuf(kubectl):
+    kubectl("create", "configmap", "settings", "--from-literal=a=b")
+    kubectl("create", "job", "quick", "--image=busybox", "--", "true")
+    kubectl("wait", "--for=condition=Complete", "job/quick", "--timeout=60s")
+    assert '"a":"b"' in kubectl("get", "cm", "settings", "-o", "jsonpath={.data}")
+    kubectl("create", "service", "clusterip", "made", "--tcp=80:8080")
+    kubectl("create", "serviceaccount", "made")
+    kubectl("create", "role", "reader", "--verb=get,list", "--resource=pods")
+    kubectl("create", "rolebinding", "reader", "--role=reader", "--serviceaccount=" + kubectl.ns + ":made")
+    kubectl("create", "priorityclass", "high-" + kubectl.ns, "--value=1000")
+    kubectl("create", "-f", "-", input=a_job(kubectl, "from-file"))
+    assert "already exists" in kubectl("create", "-f", "-", input=a_job(kubectl, "from-file"), check=False)
+    assert "created" in kubectl("run", "ran", "--image=busybox", "--restart=Never", "--", "true")
+    kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/ran", "--timeout=60s")
+    kubectl("expose", "pod", "ran", "--port=80", "--name=exposed")
+    assert "run=ran" in kubectl("get", "service", "exposed", "-o", "wide")
 
 
-def test_logs_follow_and_wait(muster):
-    kubectl(muster, "apply", "-f", "-", input=JOB)
-    assert kubectl(muster, "logs", "-f", "job/counted", "--pod-running-timeout=30s").split() == ["one", "two"]
-    kubectl(muster, "wait", "--for=condition=Complete", "job/counted", "--timeout=30s")
+def test_patch_label_annotate_replace_edit(kubectl):
+    kubectl("create", "configmap", "patched")
+    kubectl("label", "configmap", "patched", "team=a")
+    assert "already has a value" in kubectl("label", "configmap", "patched", "team=b", check=False)
+    kubectl("label", "configmap", "patched", "team=b", "--overwrite")
+    kubectl("annotate", "configmap", "patched", "note=b")
+    kubectl("patch", "configmap", "patched", "-p", '{"data":{"k":"v"}}')
+    kubectl("patch", "configmap", "patched", "--type=merge", "-p", '{"data":{"k3":"v3"}}')
+    kubectl("patch", "configmap", "patched", "--type=json", "-p", '[{"op":"add","path":"/data/k2","value":"v2"}]')
+    assert kubectl.json("configmap", "patched")["data"] == {"k": "v", "k2": "v2", "k3": "v3"}
+    assert "NotFound" in kubectl("patch", "configmap", "nothing", "-p", "{}", check=False)
+    kubectl("label", "configmap", "patched", "team-")
+    assert "team" not in kubectl.json("configmap", "patched")["metadata"].get("labels", {})
+    whole = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: patched}\ndata: {only: this}\n"
+    assert "replaced" in kubectl("replace", "-f", "-", input=whole)
+    assert kubectl.json("configmap", "patched")["data"] == {"only": "this"}
+    kubectl("replace", "--force", "-f", "-", input=whole.replace("only", "again"))
+    assert kubectl.json("configmap", "patched")["data"] == {"again": "this"}
+    assert "edited" in kubectl("edit", "configmap", "patched", env={"KUBE_EDITOR": "sed -i s/again/edited/"})
+    assert kubectl.json("configmap", "patched")["data"] == {"edited": "this"}
+    assert "no changes" in kubectl("edit", "configmap", "patched", env={"KUBE_EDITOR": "true"})
 
 
-def test_rights(muster):
-    assert "yes" in kubectl(muster, "auth", "can-i", "create", "jobs")
-    assert "no" in kubectl(muster, "auth", "can-i", "create", "jobs", "--as=nobody", check=False)
-    assert "kubernetes-admin" in kubectl(muster, "auth", "whoami")
-    assert "forbidden" in kubectl(muster, "get", "secrets", "--as=nobody", check=False).lower()
-    kubectl(muster, "create", "serviceaccount", "robot")
-    assert kubectl(muster, "create", "token", "robot").count(".") == 2
+def test_server_side_apply_and_its_conflicts(kubectl):
+    kubectl("create", "configmap", "owned", "--from-literal=k=first")
+    applied = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: owned}\ndata: {k: other}\n"
+    words = ("apply", "--server-side", "--field-manager=me", "-f", "-")
+    said = kubectl(*words, input=applied, check=False)
+    assert "conflict" in said and "kubectl-create" in said, said
+    assert "serverside-applied" in kubectl(*words, "--force-conflicts", input=applied)
+    assert kubectl.json("configmap", "owned")["data"] == {"k": "other"}
 
 
-def test_queues_of_the_documents(muster):
-    lines = kubectl(muster, "get", "-n", "sandbox", "queues").splitlines()
+def test_apply_forgets_what_its_file_no_longer_has(kubectl):
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: pruned}\ndata: {a: '1', b: '2'}\n"
+    kubectl("apply", "-f", "-", input=text)
+    kubectl("patch", "configmap", "pruned", "-p", '{"data":{"c":"3"}}')
+    kubectl("apply", "-f", "-", input=text.replace(", b: '2'", ""))
+    assert kubectl.json("configmap", "pruned")["data"] == {"a": "1", "c": "3"}
+
+
+def test_diff(kubectl):
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: compared}\ndata: {a: '1'}\n"
+    kubectl("apply", "-f", "-", input=text)
+    same = kubectl.run("diff", "-f", "-", input=text)
+    assert (same.returncode, same.stdout) == (0, ""), same.stdout + same.stderr
+    other = kubectl.run("diff", "-f", "-", input=text.replace("'1'", "'2'"))
+    assert other.returncode == 1 and '+  a: "2"' in other.stdout and '-  a: "1"' in other.stdout, other.stdout + other.stderr
+    assert kubectl.json("configmap", "compared")["data"] == {"a": "1"}
+
+
+def test_dry_run_changes_nothing(kubectl):
+    kubectl("create", "configmap", "dry", "--dry-run=server")
+    assert "not found" in kubectl("get", "cm", "dry", check=False)
+    assert "dry run" in kubectl("apply", "--dry-run=server", "-f", "-", input=pod("dry"))
+    assert "kind: Job" in kubectl("create", "job", "dry", "--image=busybox", "--dry-run=client", "-o", "yaml")
+
+
+def test_logs(kubectl, sleeper):
+    kubectl("apply", "-f", "-", input=a_job(kubectl, "counted", '["sh", "-c", "echo one; sleep 1; echo two"]'))
+    kubectl("wait", "--for=jsonpath={.status.active}=1", "job/counted", "--timeout=60s")
+    # The pod may not have begun: kubectl waits for it when it is told to follow a job.
+    followed = kubectl("logs", "-f", "job/counted", "--pod-running-timeout=60s")
+    assert followed.split()[-2:] == ["one", "two"], followed
+    kubectl("wait", "--for=condition=Complete", "job/counted", "--timeout=60s")
+    assert kubectl("logs", "-l", "job-name=counted", "--tail=1").split() == ["two"]
+    assert "awake" in kubectl("logs", sleeper, "--timestamps")
+    assert "awake" in kubectl("logs", sleeper, "-c", "main", "--since=1h")
+    assert "is not valid" in kubectl("logs", sleeper, "-c", "none", check=False)
+    assert "NotFound" in kubectl("logs", "nothing", check=False)
+
+
+def test_exec_attach_and_cp(kubectl, sleeper, tmp_path):
+    said = kubectl("exec", sleeper, "--", "sh", "-c", "echo inside; hostname")
+    assert said.split()[:2] == ["inside", "sleeper"]
+    failed = kubectl.run("exec", sleeper, "--", "sh", "-c", "echo bad >&2; exit 3")
+    assert failed.returncode == 3 and "bad" in failed.stderr
+    assert kubectl("exec", "-i", sleeper, "--", "cat", input="through\n") == "through\n"
+    (tmp_path / "sent").write_text("content\n" * 1000)
+    kubectl("cp", str(tmp_path / "sent"), f"{sleeper}:/tmp/received")
+    assert kubectl("exec", sleeper, "--", "wc", "-l", "/tmp/received").split()[0] == "1000"
+    kubectl("cp", f"{sleeper}:/tmp/received", str(tmp_path / "back"))
+    assert (tmp_path / "back").read_text() == (tmp_path / "sent").read_text()
+
+
+def test_port_forward(kubectl):
+    kubectl("apply", "-f", "-", input=pod("web").replace(
+        'sh, -c, "echo awake; sleep 600"', 'python3, "-m", "http.server", "8000", "-d", "/usr/share/common-licenses"')
+        .replace("image: busybox", "image: python"))
+    kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=60s")
+    kubectl.muster.until("the server in the pod answers", lambda: kubectl.run(
+        "exec", "web", "--", "python3", "-c", "import socket; socket.create_connection(('127.0.0.1', 8000))").returncode == 0)
+    forward = subprocess.Popen([kubectl.binary, "port-forward", "pod/web", ":8000"], env=kubectl.env, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+    try:
+        line = forward.stdout.readline()
+        assert line.startswith("Forwarding from 127.0.0.1:"), line
+        port = int(line.split(":")[1].split()[0])
+        for _ in range(3):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:
+                assert b"GPL" in answer.read()
+    finally:
+        forward.kill()
+        forward.wait()
+    assert "GPL" in kubectl("get", "--raw", f"/api/v1/namespaces/{kubectl.ns}/pods/web:8000/proxy/")
+    kubectl("delete", "pod", "web", "--now")
+
+
+def test_delete_in_every_way(kubectl):
+    kubectl("apply", "-f", "-", input=pod("going"))
+    kubectl("wait", "--for=condition=Ready", "pod/going", "--timeout=60s")
+    assert "deleted" in kubectl("delete", "pod", "going")
+    assert "NotFound" in kubectl("get", "pod", "going", check=False)
+    assert "NotFound" in kubectl("delete", "pod", "going", check=False)
+    assert kubectl("delete", "pod", "going", "--ignore-not-found").strip() == ""
+    for flags in (["--grace-period=0", "--force"], ["--grace-period=2"], ["--now"]):
+        kubectl("apply", "-f", "-", input=pod("going"))
+        kubectl("wait", "--for=condition=Ready", "pod/going", "--timeout=60s")
+        kubectl("delete", "pod", "going", *flags)
+        kubectl("wait", "--for=delete", "pod/going", "--timeout=60s")
+    owned = ["-l", "job-name=parent", "-o", "name"]
+    for cascade in ("background", "foreground", "orphan"):
+        kubectl("apply", "-f", "-", input=a_job(kubectl, "parent", '["sleep", "600"]'))
+        kubectl("wait", "--for=jsonpath={.status.active}=1", "job/parent", "--timeout=60s")
+        kubectl("delete", "job", "parent", "--cascade=" + cascade)
+        if cascade == "orphan":
+            left = kubectl("get", "pods", *owned)
+            assert left.startswith("pod/"), left
+            assert "ownerReferences" not in kubectl("get", "pods", "-l", "job-name=parent", "-o", "yaml")
+            kubectl("delete", "pods", "-l", "job-name=parent", "--now")
+        kubectl.muster.until("its pods are gone", lambda: kubectl("get", "pods", *owned).strip() in ("", "No resources found"))
+    for name in ("a", "b"):
+        kubectl("create", "configmap", "many-" + name)
+        kubectl("label", "configmap", "many-" + name, "many=yes")
+    kubectl("delete", "configmaps", "-l", "many=yes")
+    assert "No resources found" in kubectl("get", "configmaps", "-l", "many=yes")
+
+
+def test_wait(kubectl, sleeper):
+    assert "condition met" in kubectl("wait", "--for=condition=Ready", "pod/" + sleeper, "--timeout=60s")
+    assert "timed out" in kubectl("wait", "--for=condition=Nothing", "pod/" + sleeper, "--timeout=1s", check=False)
+    assert "condition met" in kubectl("wait", "--for=jsonpath={.status.phase}=Running", "pod/" + sleeper, "--timeout=60s")
+    assert "NotFound" in kubectl("wait", "--for=condition=Ready", "pod/nothing", "--timeout=1s", check=False)
+    kubectl("wait", "--for=delete", "pod/nothing", "--timeout=1s")
+
+
+def test_scale(kubectl):
+    kubectl("create", "deployment", "scaled", "--image=busybox")
+    assert "scaled" in kubectl("scale", "deployment/scaled", "--replicas=3")
+    assert kubectl.json("deployment", "scaled")["spec"]["replicas"] == 3
+    assert "expected replicas" in kubectl("scale", "deployment/scaled", "--current-replicas=9", "--replicas=1",
+                                          check=False).lower()
+    kubectl("delete", "deployment", "scaled")
+
+
+def test_what_is_not_there_says_so(kubectl):
+    assert "Metrics API not available" in kubectl("top", "nodes", check=False)
+    assert "Metrics API not available" in kubectl("top", "pods", check=False)
+    made = kubectl("create", "deployment", "idle", "--image=busybox")
+    assert "Warning:" in made and "no controller that acts on them" in made, made
+    assert "timed out" in kubectl("rollout", "status", "deployment/idle", "--timeout=1s", check=False)
+    assert "deployment.apps/idle" in kubectl("rollout", "history", "deployment/idle")
+    kubectl("rollout", "restart", "deployment/idle")
+    kubectl("delete", "deployment", "idle")
+    assert "the server doesn't have a resource type" in kubectl("get", "things", check=False)
+
+
+def test_events(kubectl, sleeper):
+    said = kubectl("events", "--for", "pod/" + sleeper)
+    assert "Scheduled" in said and "Started" in said, said
+    assert "Started" in kubectl("get", "events", "--field-selector=involvedObject.name=" + sleeper)
+
+
+def test_cordon_taint_drain(kubectl):
+    try:
+        assert "cordoned" in kubectl("cordon", "laptop")
+        assert "SchedulingDisabled" in kubectl("get", "nodes")
+        kubectl("apply", "-f", "-", input=pod("kept-out"))
+        kubectl("wait", "--for=condition=PodScheduled=False", "pod/kept-out", "--timeout=60s")
+        assert "uncordoned" in kubectl("uncordon", "laptop")
+        kubectl("wait", "--for=condition=Ready", "pod/kept-out", "--timeout=60s")
+        assert "tainted" in kubectl("taint", "nodes", "laptop", "only=special:NoSchedule")
+        kubectl("apply", "-f", "-", input=pod("untolerating"))
+        kubectl("wait", "--for=condition=PodScheduled=False", "pod/untolerating", "--timeout=60s")
+        assert "taint" in kubectl("get", "pod", "untolerating", "-o", "jsonpath={.status.conditions[*].message}")
+        assert "untainted" in kubectl("taint", "nodes", "laptop", "only-")
+        kubectl("wait", "--for=condition=Ready", "pod/untolerating", "--timeout=60s")
+        said = kubectl("drain", "laptop", "--force", "--pod-selector=app in (kept-out, untolerating)", "--timeout=60s")
+        assert "drained" in said and "evict" in said, said
+        assert "NotFound" in kubectl("get", "pod", "kept-out", check=False)
+    finally:
+        kubectl("uncordon", "laptop")
+        kubectl("taint", "nodes", "laptop", "only-", check=False)
+
+
+def test_rights(kubectl):
+    assert "yes" in kubectl("auth", "can-i", "create", "jobs")
+    assert "no" in kubectl("auth", "can-i", "create", "jobs", "--as=nobody", check=False)
+    assert "*.*" in kubectl("auth", "can-i", "--list")
+    assert "kubernetes-admin" in kubectl("auth", "whoami")
+    assert "forbidden" in kubectl("get", "secrets", "--as=nobody", check=False).lower()
+    kubectl("create", "serviceaccount", "robot")
+    token = kubectl("create", "token", "robot").strip()
+    assert token.count(".") == 2
+    said = kubectl("auth", "can-i", "get", "pods", "--as=system:serviceaccount:" + kubectl.ns + ":robot", check=False)
+    assert said.startswith("no")
+    kubectl("create", "rolebinding", "robot", "--clusterrole=view", "--serviceaccount=" + kubectl.ns + ":robot")
+    assert "sleeper" in kubectl("get", "pods", "--token=" + token, "--kubeconfig=" + bare(kubectl))
+
+
+def bare(kubectl) -> str:
+    """A kubeconfig without credentials."""
+    import yaml
+    config = yaml.safe_load(kubectl.kubeconfig.read_text())
+    for user in config["users"]:
+        user["user"] = {}
+    path = kubectl.muster.folder / ("bare-" + kubectl.version)
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
+def test_queues_of_the_documents(kubectl):
+    lines = kubectl("get", "-n", "sandbox", "queues").splitlines()
     assert lines[0].split("   ")[0].strip() == "NAME" and "ADMITTED WORKLOADS" in lines[0]
     assert lines[1].split() == ["local-queue-test", "cluster-queue", "0", "0"]
-    assert "kueue.x-k8s.io/v1beta1" in kubectl(muster, "get", "clusterqueues.v1beta1.kueue.x-k8s.io", "-o", "yaml")
-    assert "spec.cohort" in kubectl(muster, "patch", "clusterqueue", "cluster-queue", "--type=merge", "-p",
-                                    '{"spec":{"cohortName":"all"}}', check=False)
+    assert "kueue.x-k8s.io/v1beta1" in kubectl("get", "clusterqueues.v1beta1.kueue.x-k8s.io", "-o", "yaml")
 
 
-def test_mistakes_get_clear_answers(muster):
-    wrong = POD.replace("containers", "containerz")
-    assert "containerz" in kubectl(muster, "apply", "-f", "-", input=wrong, check=False)
-    assert "not found" in kubectl(muster, "get", "pod", "nothing", check=False)
-    assert "resource type" in kubectl(muster, "get", "things", check=False)
+def test_mistakes_get_clear_answers(kubectl):
+    wrong = pod("mistaken").replace("containers", "containerz")
+    assert 'unknown field "spec.containerz"' in kubectl("apply", "-f", "-", input=wrong, check=False)
+    assert "not found" in kubectl("get", "pod", "nothing", check=False)
+    assert "error parsing" in kubectl("apply", "-f", "-", input="a: [", check=False)
+    assert "namespaces \"nowhere\" not found" in kubectl("create", "configmap", "x", "-n", "nowhere", check=False)
+    bad = pod("Bad_Name")
+    assert "metadata.name: Invalid value" in kubectl("apply", "-f", "-", input=bad, check=False)
 
 
-def test_explain_and_dry_run(muster):
-    assert "nominalQuota" in kubectl(muster, "explain", "clusterqueue.spec.resourceGroups.flavors.resources")
-    kubectl(muster, "create", "configmap", "dry", "--dry-run=server")
-    assert "not found" in kubectl(muster, "get", "cm", "dry", check=False)
+def test_explain(kubectl):
+    assert "nominalQuota" in kubectl("explain", "clusterqueue.spec.resourceGroups.flavors.resources")
+    assert "restartPolicy" in kubectl("explain", "pod.spec")
+    assert "rayStartParams" in kubectl("explain", "raycluster.spec.headGroupSpec")
+    assert "<Object>" in kubectl("explain", "job", "--recursive")
+    assert "does not exist" in kubectl("explain", "pod.nothing", check=False)
+
+
+def test_watch(kubectl):
+    watch = subprocess.Popen([kubectl.binary, "get", "configmaps", "-w", "-l", "watched=yes", "-o", "name"], env=kubectl.env,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        os.set_blocking(watch.stdout.fileno(), True)
+        for i in range(3):
+            kubectl("apply", "-f", "-", input=f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: w-{i}, labels: {{watched: 'yes'}}}}\n")
+        assert [watch.stdout.readline().strip() for _ in range(3)] == [f"configmap/w-{i}" for i in range(3)]
+    finally:
+        watch.kill()
+        watch.wait()
+
+
+def test_a_namespace_goes_with_what_is_in_it(kubectl):
+    ns = kubectl.ns + "-going"
+    kubectl("create", "namespace", ns)
+    kubectl("apply", "-n", ns, "-f", "-", input=pod("inside"))
+    kubectl("create", "configmap", "inside", "-n", ns)
+    kubectl("delete", "namespace", ns, "--timeout=60s")
+    assert "NotFound" in kubectl("get", "namespace", ns, check=False)
+    assert "No resources found" in kubectl("get", "pods,configmaps", "-n", ns, check=False)

@@ -1,0 +1,80 @@
+# test/kubectl/conftest.py - the real kubectl, in the oldest and the newest version that must work, on one `muster up`.
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import pytest
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def load_e2e_conftest():
+    """The module of test/e2e that runs a Muster; its name is taken by this file."""
+    import importlib.util
+    spec = importlib.util.spec_from_file_location("e2e_conftest", ROOT / "test/e2e/conftest.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["e2e_conftest"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+e2e = load_e2e_conftest()
+VERSIONS = ["v0.32.3", "v0.36.3"]
+
+
+def binary(version: str) -> str:
+    done = subprocess.run([str(ROOT / "test/kubernetes/build.sh"), version], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip().splitlines()[-1]
+
+
+@pytest.fixture(scope="session")
+def muster():
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-kubectl-"))
+    made = e2e.Muster(folder, ["laptop:cpu=8,memory=8Gi"]).start()
+    made.env["KUBECACHEDIR"] = str(folder / "cache")
+    made.apply(e2e.QUEUES)
+    yield made
+    made.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+class Kubectl:
+    """One kubectl, at work in a namespace of its own."""
+
+    def __init__(self, muster, version: str):
+        self.muster, self.version, self.binary = muster, version, binary(version)
+        self.ns = "kubectl-" + version.replace(".", "-")
+        self.minor = int(version.split(".")[1])
+        config = yaml.safe_load(muster.kubeconfig.read_text())
+        for context in config["contexts"]:
+            context["context"]["namespace"] = self.ns
+        self.kubeconfig = muster.folder / f"kubeconfig-{version}"
+        self.kubeconfig.write_text(yaml.safe_dump(config))
+        self.env = dict(muster.env, KUBECONFIG=str(self.kubeconfig), KUBECACHEDIR=str(muster.folder / f"cache-{version}"))
+
+    def __call__(self, *words: str, input: str | None = None, check: bool = True, env: dict | None = None,
+                 timeout: float = 120) -> str:
+        """Both outputs of the command; it must succeed unless `check` says otherwise."""
+        done = self.run(*words, input=input, env=env, timeout=timeout)
+        assert not check or done.returncode == 0, f"kubectl {' '.join(words)}: {done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    def run(self, *words: str, input: str | None = None, env: dict | None = None, timeout: float = 120):
+        return subprocess.run([self.binary, *words], env={**self.env, **(env or {})}, input=input, capture_output=True,
+                              text=True, timeout=timeout, check=False)
+
+    def json(self, *words: str):
+        return json.loads(self("get", *words, "-o", "json"))
+
+
+@pytest.fixture(scope="session", params=VERSIONS)
+def kubectl(muster, request):
+    made = Kubectl(muster, request.param)
+    made("create", "namespace", made.ns)
+    return made
