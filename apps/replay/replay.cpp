@@ -74,6 +74,9 @@ private:
     static constexpr std::int64_t never = INT64_MAX;
 
     void set_up(const std::map<std::string, std::int64_t>& quotas) {
+        decide::Options options;
+        if (policy_.sharing == Policy::Sharing::fair) options.fair_sharing.emplace();
+        apply(state_, decide::OptionsSet{options});
         apply(state_, decide::NamespaceSet{name_space, {}});
         decide::Flavor only;
         only.name = flavor;
@@ -89,6 +92,8 @@ private:
                                  ? decide::ClusterQueue::Strategy::strict_fifo
                                  : decide::ClusterQueue::Strategy::best_effort_fifo;
             queue.groups = {{{trace_.resource}, {{flavor, {{trace_.resource, quota}}}}}};
+            if (policy_.preempting == Policy::Preempting::reclaim)
+                queue.preemption.reclaim_within_cohort = decide::Preemption::Reclaim::any;
             apply(state_, decide::QueueSet{queue});
             decide::LocalQueue local;
             local.ns = name_space;
@@ -189,13 +194,18 @@ double mean(const std::vector<double>& values) {
 std::vector<Policy> usual_policies() {
     using Order = Policy::Order;
     using Borrowing = Policy::Borrowing;
+    using Sharing = Policy::Sharing;
+    constexpr auto reclaim = Policy::Preempting::reclaim;
     return {
-        {"FIFO, no borrowing", Order::strict_fifo, Borrowing::off, {}},
-        {"FIFO, borrowing", Order::strict_fifo, Borrowing::on, {}},
-        {"best effort, no borrowing", Order::best_effort_fifo, Borrowing::off, {}},
-        {"best effort, borrowing", Order::best_effort_fifo, Borrowing::on, {}},
-        {"priority, no borrowing", Order::smallest_first, Borrowing::off, {}},
-        {"priority, borrowing", Order::smallest_first, Borrowing::on, {}},
+        {"FIFO, no borrowing", Order::strict_fifo, Borrowing::off, {}, {}},
+        {"FIFO, borrowing", Order::strict_fifo, Borrowing::on, {}, {}},
+        {"best effort, no borrowing", Order::best_effort_fifo, Borrowing::off, {}, {}},
+        {"best effort, borrowing", Order::best_effort_fifo, Borrowing::on, {}, {}},
+        {"best effort, reclaim", Order::best_effort_fifo, Borrowing::on, {}, reclaim},
+        {"priority, no borrowing", Order::smallest_first, Borrowing::off, {}, {}},
+        {"priority, borrowing", Order::smallest_first, Borrowing::on, {}, {}},
+        {"fair sharing, borrowing", Order::best_effort_fifo, Borrowing::on, Sharing::fair, {}},
+        {"fair sharing, reclaim", Order::best_effort_fifo, Borrowing::on, Sharing::fair, reclaim},
     };
 }
 

@@ -15,11 +15,15 @@ namespace muster::replay {
 struct Policy {
     enum class Order { strict_fifo, best_effort_fifo, smallest_first };
     enum class Borrowing { off, on };
+    /// `fair`: whose queue borrows least goes first.
     enum class Sharing { classical, fair };
+    /// `reclaim`: what is lent out is taken back by preempting borrowers.
+    enum class Preempting { never, reclaim };
     std::string name;
     Order order = Order::best_effort_fifo;
     Borrowing borrowing = Borrowing::on;
     Sharing sharing = Sharing::classical;
+    Preempting preempting = Preempting::never;
 };
 
 /// The policies that are compared unless others are asked for.

@@ -95,6 +95,21 @@ TEST_CASE("without borrowing a queue waits for its own, with it for nobody") {
     CHECK(summary.utilisation == doctest::Approx(800.0 / (4 * 350)));
 }
 
+TEST_CASE("what is lent out comes back when its owner reclaims it, and the lost work is counted") {
+    Trace trace;
+    trace.resource = "nvidia.com/gpu";
+    trace.jobs = {{0, 100, 2, 0, "a"}, {1, 100, 2, 0, "a"}, {50, 100, 2, 0, "b"}};
+    const Outcome outcome = replay(trace, policy_named("best effort, reclaim"), 4);
+    CHECK(outcome.jobs[2].started == 50);
+    CHECK(outcome.jobs[1].preempted == 1);
+    CHECK(outcome.jobs[1].started == 100);
+    CHECK(outcome.lost_work == 2 * 49);
+    CHECK(outcome.work == 600);
+    CHECK(summarize(trace, outcome).preemptions == 1);
+    const Outcome fair = replay(trace, policy_named("fair sharing, reclaim"), 4);
+    CHECK(fair.jobs[2].started == 50);
+}
+
 TEST_CASE("what can never start is counted, and the plot has a curve for each policy") {
     Trace trace;
     trace.resource = "nvidia.com/gpu";

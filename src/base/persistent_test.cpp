@@ -145,6 +145,28 @@ TEST_CASE("nothing of a persistent container outlives its last copy") {
     CHECK(counted.use_count() == 1);
 }
 
+TEST_CASE("an erased key is gone at once, whatever else is in the container") {
+    for (const int step : {1, 7, 333}) {
+        PersistentSet<std::shared_ptr<int>> set;
+        std::vector<std::weak_ptr<int>> keys;
+        for (int i = 0; i < 2'000; ++i) {
+            auto key = std::make_shared<int>(i);
+            keys.push_back(key);
+            set.insert(std::move(key));
+        }
+        // Also in the order of insertion, which is not that of the keys.
+        for (std::size_t i = 0, at = 0; i < keys.size(); ++i) {
+            while (keys[at % keys.size()].expired())
+                ++at;
+            std::weak_ptr<int>& key = keys[at % keys.size()];
+            CHECK(set.erase(key.lock()));
+            CHECK(key.expired());
+            at += static_cast<std::size_t>(step);
+        }
+        CHECK(set.empty());
+    }
+}
+
 TEST_CASE("a copy of a persistent vector keeps what it had") {
     PersistentVector<std::string> vector;
     vector.grow(3);

@@ -26,8 +26,8 @@ public:
 
 private:
     struct Node : CountedNode {
-        // A leaf has entries; a branch has children and, for each, a key that is not above any
-        // of the child's and above all of the child before it.
+        // A leaf has entries; a branch has children and the first key of each: exactly, so that
+        // nothing of an erased key stays behind (it may be a view of a text that is gone).
         std::vector<Entry> entries;
         std::vector<NodeRef<Node>> children;
         std::vector<Key> firsts;
@@ -294,6 +294,7 @@ private:
             node.firsts.erase(node.firsts.begin() + static_cast<std::ptrdiff_t>(child));
             return;
         }
+        node.firsts[child] = first_key(*node.children[child]);
         if (child + 1 < node.children.size()) join(node, child);
         if (child > 0) join(node, child - 1);
     }
