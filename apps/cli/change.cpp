@@ -51,6 +51,9 @@ std::string change_map(Command& command, const Selected& selected, const char* f
         const std::string key(halves->before);
         const Value* old = present.find(key);
         if (old && *old == Value(halves->after)) continue;
+        if (old && !overwrite && std::string_view(field) == "annotations")
+            refuse("--overwrite is false but found the following declared annotation(s): '" + key +
+                   "' already has a value (" + old->text() + ")");
         if (old && !overwrite)
             refuse("'" + key + "' already has a value (" + old->text() +
                    "), and --overwrite is false");

@@ -34,7 +34,17 @@ std::string text_of(Command& command, const Selected& selected, bool show_events
     const std::string& kind = selected.place.resource->kind;
     const bool core = selected.place.resource->group.empty();
     if (core && kind == "Pod") return describe_pod(selected.object, events, session.now());
-    if (!core || kind != "Node") return describe_generic(selected.object, events, session.now());
+    if (!core || kind != "Node") {
+        Belongings belongings{events, {}};
+        if (core && kind == "Service")
+            belongings.slices = items_of(
+                session,
+                "/apis/discovery.k8s.io/v1/namespaces/" + selected.place.ns + "/endpointslices" +
+                    selector_query("kubernetes.io/service-name=" + selected.place.name, ""));
+        const auto known = describe_known(selected.place.resource->group, selected.object,
+                                          belongings, session.now());
+        return known ? *known : describe_generic(selected.object, events, session.now());
+    }
     const std::string& name = selected.place.name;
     const auto lease =
         session.find("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + name);

@@ -84,8 +84,12 @@ std::string system_lines(const Value& info) {
         {"Kube-Proxy Version", "kubeProxyVersion"},
     };
     std::string out = "System Info:\n";
-    for (const auto& [title, field] : rows)
+    for (const auto& [title, field] : rows) {
+        // Newer clusters do not say it any more.
+        if (std::string_view(field) == "kubeProxyVersion" && info[field].text_or("").empty())
+            continue;
         out += std::string("  ") + title + ":\t" + info[field].text() + "\n";
+    }
     return out;
 }
 

@@ -90,11 +90,11 @@ std::string environment_text(const Value& pod, const Value& variable) {
     if (const Value* resource = from.find("resourceFieldRef"))
         return (*resource)["resource"].text();
     for (const auto& [field, what] :
-         {std::pair{"secretKeyRef", "secret"}, std::pair{"configMapKeyRef", "config map"}}) {
+         {std::pair{"secretKeyRef", "in secret"}, std::pair{"configMapKeyRef", "of config map"}}) {
         const Value* source = from.find(field);
         if (!source) continue;
         const bool optional = (*source)["optional"].boolean_or(false);
-        return "<set to the key '" + (*source)["key"].text() + "' in " + what + " '" +
+        return "<set to the key '" + (*source)["key"].text() + "' " + what + " '" +
                (*source)["name"].text() + "'>\tOptional: " + (optional ? "true" : "false");
     }
     return "";
@@ -124,8 +124,10 @@ std::string port_line(const std::string& title, const Value& ports, const char* 
     std::vector<std::string> texts;
     for (const Value& port : ports.items()) {
         const std::string protocol = port["protocol"].text();
+        const std::string name = port["name"].text();
         texts.push_back(std::to_string(port[field].integer_or(0)) + "/" +
-                        (protocol.empty() ? "TCP" : protocol));
+                        (protocol.empty() ? "TCP" : protocol) +
+                        (name.empty() ? "" : " (" + name + ")"));
     }
     return "    " + title + (texts.size() > 1 ? "s:\t" : ":\t") +
            (texts.empty() ? "<none>" : join(texts, ", ")) + "\n";
@@ -158,15 +160,16 @@ std::string probe_line(const std::string& title, const Value& probe) {
 }
 
 std::string container_lines(const std::string& title, const Value& pod, const Value& containers,
-                            const Value& statuses) {
+                            const Value& statuses, const std::string& name_indent = "") {
     if (containers.empty()) return "";
     std::string out = title + ":\n";
     for (const Value& container : containers.items()) {
         const std::string name = container["name"].text();
         const Value& status = status_of(statuses, name);
-        out += "  " + name + ":\n    Container ID:\t" + status["containerID"].text() + "\n";
-        out += "    Image:\t" + container["image"].text() + "\n    Image ID:\t" +
-               status["imageID"].text() + "\n";
+        out += "  " + name_indent + name + ":\n";
+        if (!status.is_null()) out += "    Container ID:\t" + status["containerID"].text() + "\n";
+        out += "    Image:\t" + container["image"].text() + "\n";
+        if (!status.is_null()) out += "    Image ID:\t" + status["imageID"].text() + "\n";
         out += port_line("Port", container["ports"], "containerPort");
         out += port_line("Host Port", container["ports"], "hostPort");
         out += list_lines("Command", container["command"]) + list_lines("Args", container["args"]);
@@ -196,6 +199,29 @@ std::string condition_lines(const Value& conditions) {
     return out;
 }
 
+std::string owner_text(const Value& metadata) {
+    for (const Value& owner : metadata["ownerReferences"].items()) {
+        if (owner["controller"].boolean_or(false))
+            return owner["kind"].text() + "/" + owner["name"].text();
+    }
+    return "";
+}
+
+/// Each line further in.
+std::string indented(const std::string& text) {
+    std::string out;
+    std::string_view rest = text;
+    while (!rest.empty()) {
+        const std::size_t end = rest.find('\n');
+        const std::string_view line = rest.substr(0, end + 1);
+        out += (line.starts_with('\t') ? "" : "  ") + std::string(line);
+        rest.remove_prefix(line.size());
+    }
+    return out;
+}
+
+}  // namespace
+
 std::string toleration_lines(const Value& tolerations) {
     if (tolerations.empty()) return "Tolerations:\t<none>\n";
     std::string out = "Tolerations:";
@@ -213,15 +239,22 @@ std::string toleration_lines(const Value& tolerations) {
     return out;
 }
 
-std::string owner_text(const Value& metadata) {
-    for (const Value& owner : metadata["ownerReferences"].items()) {
-        if (owner["controller"].boolean_or(false))
-            return owner["kind"].text() + "/" + owner["name"].text();
-    }
-    return "";
+std::string template_lines(const Value& pod_template) {
+    const Value& spec = pod_template["spec"];
+    std::string out = "Pod Template:\n";
+    out += indented(label_lines("Labels", pod_template["metadata"]["labels"]));
+    if (!pod_template["metadata"]["annotations"].empty())
+        out += indented(annotation_lines(pod_template["metadata"]["annotations"]));
+    if (const std::string account = spec["serviceAccountName"].text(); !account.empty())
+        out += "  Service Account:\t" + account + "\n";
+    out += container_lines("  Init Containers", pod_template, spec["initContainers"], Value(), " ");
+    out += container_lines("  Containers", pod_template, spec["containers"], Value(), " ");
+    out += volume_lines(spec["volumes"], "  ");
+    if (const std::string name = spec["priorityClassName"].text(); !name.empty())
+        out += "  Priority Class Name:\t" + name + "\n";
+    return out + indented(label_lines("Node-Selectors", spec["nodeSelector"])) +
+           indented(toleration_lines(spec["tolerations"]));
 }
-
-}  // namespace
 
 std::string describe_pod(const Value& pod, const std::vector<Value>& events, Time now) {
     const Value& metadata = pod["metadata"];

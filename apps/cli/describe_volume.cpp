@@ -85,11 +85,13 @@ std::string source_lines(const Value& volume) {
 
 }  // namespace
 
-std::string volume_lines(const Value& volumes) {
-    if (volumes.empty()) return "Volumes:\t<none>\n";
-    std::string out = "Volumes:\n";
+std::string volume_lines(const Value& volumes, const std::string& indent) {
+    if (volumes.empty()) return indent + "Volumes:\t<none>\n";
+    std::string out = indent + "Volumes:\n";
+    // The names of a template's volumes stand one column further in, as kubectl has it.
+    const std::string name_indent = indent.empty() ? "  " : "   ";
     for (const Value& volume : volumes.items())
-        out += "  " + volume["name"].text() + ":\n" + source_lines(volume);
+        out += name_indent + volume["name"].text() + ":\n" + source_lines(volume);
     return out;
 }
 

@@ -190,8 +190,7 @@ int exec(Command& command, const ExecOptions& options) {
         get_request("/api/v1/namespaces/" + command.ns() + "/pods/" + pod + "/exec");
     for (const std::string& argument : options.arguments)
         request.query.emplace_back("command", argument);
-    const std::string container =
-        options.container.empty() ? usual_container(command, pod) : options.container;
+    const std::string container = container_of(command, pod, options.container);
     if (!container.empty()) request.query.emplace_back("container", container);
     if (options.input) request.query.emplace_back("stdin", "true");
     request.query.emplace_back("stdout", "true");

@@ -35,8 +35,12 @@ std::string log_query(const LogsOptions& options) {
 }
 
 void print_log(Command& command, const std::string& pod, LogsOptions options) {
-    if (options.container.empty()) options.container = usual_container(command, pod);
-    const std::string path = "/api/v1/namespaces/" + command.ns() + "/pods/" + pod + "/log";
+    const std::string own_path = "/api/v1/namespaces/" + command.ns() + "/pods/" + pod;
+    if (!command.session().find(own_path))
+        refuse("error from server (NotFound): pods \"" + pod + "\" not found in namespace \"" +
+               command.ns() + "\"");
+    options.container = container_of(command, pod, options.container);
+    const std::string path = own_path + "/log";
     net::Request request = get_request(path + log_query(options));
     request.headers.set("Accept", "*/*");
     command.session().stream(std::move(request), [](std::string_view piece) {

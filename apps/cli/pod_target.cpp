@@ -57,16 +57,25 @@ std::vector<std::string> pods_selected(Command& command, const std::string& sele
     return names;
 }
 
-std::string usual_container(Command& command, const std::string& pod) {
+std::string container_of(Command& command, const std::string& pod, const std::string& named) {
     const auto object =
         command.session().find("/api/v1/namespaces/" + command.ns() + "/pods/" + pod);
-    if (!object) return "";  // The request itself says what is wrong.
+    if (!object) return named;  // The request itself says what is wrong.
     const Value& containers = (*object)["spec"]["containers"];
     std::vector<std::string> names;
-    for (const Value& container : containers.items())
+    bool present = false;
+    for (const Value& container : containers.items()) {
         names.push_back(container["name"].text());
-    for (const Value& container : (*object)["spec"]["initContainers"].items())
+        present = present || names.back() == named;
+    }
+    for (const Value& container : (*object)["spec"]["initContainers"].items()) {
+        present = present || container["name"].text() == named;
         names.push_back(container["name"].text() + " (init)");
+    }
+    if (present) return named;
+    if (!named.empty())
+        throw Error(Reason::bad_request, "error: container " + named + " is not valid for pod " +
+                                             pod + " out of: " + join(names, ", "));
     const Value& wanted =
         (*object)["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"];
     const std::string chosen = wanted.is_string() ? wanted.text() : containers[0]["name"].text();

@@ -12,9 +12,9 @@ namespace muster::cli {
 /// Error when it has none.
 std::string pod_of(Command& command, const std::string& target);
 
-/// The container that is meant when none is named: the annotated or the first one, which is said
-/// when there are several. Empty when the pod cannot be read.
-std::string usual_container(Command& command, const std::string& pod);
+/// The container that is meant: the one named, which must be there, else the annotated or the first
+/// one, which is said when there are several. What was named when the pod cannot be read.
+std::string container_of(Command& command, const std::string& pod, const std::string& named);
 
 /// The names of the pods with these labels, sorted.
 std::vector<std::string> pods_selected(Command& command, const std::string& selector);

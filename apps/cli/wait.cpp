@@ -105,7 +105,9 @@ int wait(Command& command, const WaitOptions& options) {
         try {
             if (!may_be_absent) command.session().get(target.path());
             bool deleted = false;
+            bool was_there = false;
             const auto enough = [&](const Value& object) {
+                was_there = was_there || !object.is_null();
                 deleted = !may_be_absent && object.is_null();
                 return deleted || wanted(object);
             };
@@ -120,6 +122,8 @@ int wait(Command& command, const WaitOptions& options) {
                 throw Error(Reason::timeout, "error: timed out waiting for the condition on " +
                                                  target.resource->full_plural() + "/" +
                                                  target.name);
+            // Nothing to wait for is nothing to tell of, as in kubectl.
+            if (wanted.kind == Wanted::Kind::gone && !was_there) continue;
             print(options.output == "name" ? target.text() + "\n"
                                            : target.text() + " condition met\n");
         } catch (const Error& error) {

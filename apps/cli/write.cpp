@@ -176,6 +176,10 @@ int create(Command& command, const WriteOptions& options) {
 
 int remove(Command& command, const DeleteOptions& options) {
     const Value body = delete_body(options);
+    if (options.force)
+        print_error(
+            "Warning: Immediate deletion does not wait for confirmation that the running resource "
+            "has been terminated. The resource may continue to run on the cluster indefinitely.\n");
     const auto patience = parse_go_duration(options.timeout);
     if (!patience) refuse("invalid --timeout: " + options.timeout);
     std::vector<std::pair<Placed, std::string>> waiting;  // With the uid that must be gone.

@@ -171,6 +171,11 @@ void reset_status(const api::Kind& kind, Value& object) {
         object.set("status", Value::object({{"loadBalancer", Value::object()}}));
     } else if (kind.group == "batch" && kind.plural == "jobs") {
         object.set("status", Value::object());
+    } else if (kind.group == "kueue.x-k8s.io" && kind.plural == "localqueues") {
+        // Nothing can be in a queue that was not there: its columns are true from the start.
+        object.set("status", Value::object({{"pendingWorkloads", 0},
+                                            {"reservingWorkloads", 0},
+                                            {"admittedWorkloads", 0}}));
     } else {
         object.erase("status");
     }

@@ -115,6 +115,22 @@ TEST_CASE("an unknown workload is said to be unknown") {
     CHECK(sentence(explanation) == "nobody has not been looked at yet, or does not exist.");
 }
 
+TEST_CASE("a sentence ends in one full stop, also after words that bring their own") {
+    Explanation explanation;
+    explanation.workload = "w";
+    explanation.verdict = Explanation::Verdict::needs_someone;
+    explanation.reason = WaitReason{};
+    explanation.reason->rule = WaitReason::Rule::flavor_missing;
+    explanation.reason->cluster_queue = "q";
+    explanation.reason->detail = "spot";
+    CHECK(sentence(explanation) ==
+          "w waits: cluster queue q is inactive: its flavor spot does not exist.");
+    explanation.reason->rule = WaitReason::Rule::preempting;
+    explanation.reason->victims = {"v."};
+    CHECK(sentence(explanation) ==
+          "w waits: it waits until those that it preempted have ended: v.");
+}
+
 TEST_CASE("amounts are shown in the unit that people use") {
     CHECK(amount_text("cpu", {3050}) == "3050m");
     CHECK(amount_text("cpu", {8000}) == "8");

@@ -390,13 +390,15 @@ std::string sentence(const Explanation& explanation) {
             break;
     }
     const WaitReason& reason = *explanation.reason;
-    std::string text = name + " waits: " + matter(reason);
+    std::string what = matter(reason);
+    if (what.ends_with('.')) what.pop_back();  // Kueue's own sentences have one.
+    std::string text = name + " waits: " + what;
     if (!explanation.constraints.empty()) {
         text += "; " + constraint_text(explanation.constraints.front());
     } else if (reason.rule == Rule::nodes || reason.rule == Rule::exceeds_nodes) {
         text += "; " + nodes_text(reason);
     }
-    return text + ".";
+    return text.ends_with('.') ? text : text + ".";
 }
 
 std::vector<std::string> lines(const Explanation& explanation) {

@@ -100,6 +100,16 @@ TEST_CASE("answers that are refused, too large or never come are told, and the c
     CHECK(ask("/x", 5 << 20).status == 413);
     CHECK(*ask("/x", 2 << 20).body == std::to_string(2 << 20));
     CHECK(*ask("/x", 0).body == "0");
+    Request head = post("/x", "");
+    head.method = "HEAD";
+    std::promise<Response> bare;
+    pair.loop.post([&] {
+        pair.client->send(head, [&](Response response) { bare.set_value(std::move(response)); });
+    });
+    const Response answer = bare.get_future().get();
+    CHECK(answer.status == 200);
+    CHECK(answer.headers.get("content-length") == "1");
+    CHECK(answer.body->empty());
     pair.server = nullptr;
     CHECK(ask("/x", 1).status == 0);
 }

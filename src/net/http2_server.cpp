@@ -26,8 +26,9 @@ struct Http2Stream {
     std::string body;
     std::size_t header_size = 0;
     bool authority_seen = false;
-    bool answered = false;  // By the handler or by us: the head is submitted.
-    bool refused = false;   // What still comes of it is dropped.
+    bool answered = false;   // By the handler or by us: the head is submitted.
+    bool refused = false;    // What still comes of it is dropped.
+    bool head_only = false;  // HEAD: the answer has no body.
     bool delivered = false;
     bool uploading = false;  // Delivered, and its body still comes.
     bool complete = false;   // Nothing follows what is in `pieces`.
@@ -180,6 +181,7 @@ int Http2Session::field_came(std::int32_t id, std::string_view name, std::string
                    std::to_string(rules_->header_limit) + " bytes");
     } else if (name == ":method") {
         request.method = value;
+        stream->head_only = value == "HEAD";
     } else if (name == ":path") {
         set_target(request, value);
     } else if (name == ":authority") {
@@ -338,19 +340,29 @@ void Http2Session::respond(Stream id, Response response) {
     stream->complete = true;
     if (response.body && !response.body->empty()) {
         response.headers.set("content-length", std::to_string(response.body->size()));
-        stream->pieces.push_back(response.body);
+        if (stream->head_only) {
+            stream->pending.flow->waiting -= response.body->size();
+        } else {
+            stream->pieces.push_back(response.body);
+        }
     }
     submit_head(id, *stream, response);
 }
 
 void Http2Session::begin(Stream id, Response head) {
     Http2Stream* stream = find(id);
-    if (stream && !stream->answered) submit_head(id, *stream, head);
+    if (!stream || stream->answered) return;
+    stream->complete = stream->head_only;
+    submit_head(id, *stream, head);
 }
 
 void Http2Session::write(Stream id, Bytes piece) {
     Http2Stream* stream = find(id);
-    if (!stream || stream->complete) return;
+    if (!stream) return;
+    if (stream->complete) {
+        stream->pending.flow->waiting -= piece->size();
+        return;
+    }
     stream->pieces.push_back(std::move(piece));
     resume(id);
 }

@@ -87,4 +87,4 @@ def test_a_limit_that_the_kernel_refuses_is_told(limited):
     assert state["exitCode"] != 0 and state["reason"] in ("OOMKilled", "StartError"), state
     assert read(pathlib.Path("/proc/self/stat"))  # This machine lives.
     assert "never" not in limited.run("logs", "tiny", check=False).stdout
-    assert events_of(limited, "tiny")
+    limited.until("an event tells of it", lambda: events_of(limited, "tiny"))

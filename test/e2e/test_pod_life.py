@@ -63,7 +63,7 @@ def test_a_liveness_probe_restarts_its_container(muster):
                             container="livenessProbe: {exec: {command: [sh, -c, '[ -e /proc/1 ] && [ ! -e /tmp/sick ]']}, periodSeconds: 1, failureThreshold: 2}")))
     run_in(muster, "sick", "touch /tmp/sick")
     muster.until("it was restarted", lambda: status_of(muster, "sick")["restartCount"] == 1)
-    assert "failed liveness probe, will be restarted" in events_of(muster, "sick")
+    muster.until("an event says so", lambda: "failed liveness probe, will be restarted" in events_of(muster, "sick"))
     muster.until("and lives", lambda: "running" in status_of(muster, "sick")["state"])
 
 
@@ -116,7 +116,7 @@ def test_post_start_runs_and_its_failure_ends_the_container(muster):
     muster.apply(pod("unlucky", "sleep 600", container="lifecycle: {postStart: {exec: {command: [sh, -c, 'echo no luck; exit 3']}}}"))
     seen = ended(muster, "unlucky")
     assert seen["status"]["phase"] == "Failed"
-    assert "PostStartHook failed" in events_of(muster, "unlucky") and "no luck" in events_of(muster, "unlucky")
+    muster.until("an event says so", lambda: all(word in events_of(muster, "unlucky") for word in ("PostStartHook failed", "no luck")))
 
 
 # Restarts and logs

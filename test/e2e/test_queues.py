@@ -17,7 +17,9 @@ def test_a_job_without_a_label_takes_the_default_queue_and_runs(muster):
     found = muster.get("-n", "sandbox", "job", "hello")
     assert found["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "local-queue-test"
     workloads = muster.get("-n", "sandbox", "workloads")["items"]
-    assert len(workloads) == 1 and condition(workloads[0], "Finished")["status"] == "True"
+    assert len(workloads) == 1
+    muster.until("the workload is Finished", lambda: condition(
+        muster.get("-n", "sandbox", "workloads")["items"][0], "Finished").get("status") == "True")
     assert "hello from the pod" in muster.run("logs", "-n", "sandbox", "job/hello").stdout
 
 
@@ -26,11 +28,11 @@ def test_what_can_never_fit_waits_with_the_reason_and_is_passed(muster):
     muster.apply(job("too-big", cpu="10"))
     muster.apply(job("small"))
     muster.until("the small job completes", lambda: done(muster, "small"))
-    workload = next(w for w in muster.get("-n", "sandbox", "workloads")["items"] if "too-big" in w["metadata"]["name"])
-    reserved = condition(workload, "QuotaReserved")
+    reserved = muster.until("the other says why it waits", lambda: next((c for c in [condition(w, "QuotaReserved") for w in muster.get(
+        "-n", "sandbox", "workloads")["items"] if "too-big" in w["metadata"]["name"]] if c), None))
     assert reserved["status"] == "False"
     assert "maximum capacity (9)" in reserved["message"]
-    said = muster.run("why", "-n", "sandbox", "job/too-big").stdout
+    said = muster.until("why knows it", lambda: muster.run("why", "-n", "sandbox", "job/too-big", check=False).stdout)
     assert "cpu" in said and "9" in said and "10" in said
 
 
@@ -39,9 +41,8 @@ def test_a_full_queue_lets_wait_and_deletion_frees_it(muster):
     muster.apply(job("holder", '["sleep", "600"]', cpu="5"))
     muster.until("the holder runs", lambda: muster.get("-n", "sandbox", "job", "holder")["status"].get("active") == 1)
     muster.apply(job("waiter", cpu="5"))
-    said = muster.until("the waiter has a reason", lambda: muster.run(
-        "why", "-n", "sandbox", "job/waiter", check=False).stdout)
-    assert "cpu" in said and "needs 5" in said and "free 4 of 9" in said and "holder" in said, said
+    muster.until("the waiter has a reason", lambda: all(word in muster.run(
+        "why", "-n", "sandbox", "job/waiter", check=False).stdout for word in ("cpu", "needs 5", "free 4 of 9", "holder")))
     assert muster.get("-n", "sandbox", "job", "waiter")["spec"]["suspend"] is True
     muster.run("delete", "-n", "sandbox", "job", "holder")
     muster.until("the waiter completes", lambda: done(muster, "waiter"))

@@ -47,16 +47,15 @@ def muster():
 class Kubectl:
     """One kubectl, at work in a namespace of its own."""
 
-    def __init__(self, muster, version: str):
-        self.muster, self.version, self.binary = muster, version, binary(version)
-        self.ns = "kubectl-" + version.replace(".", "-")
+    def __init__(self, muster, version: str, ns: str):
+        self.muster, self.version, self.ns, self.binary = muster, version, ns, binary(version)
         self.minor = int(version.split(".")[1])
         config = yaml.safe_load(muster.kubeconfig.read_text())
         for context in config["contexts"]:
             context["context"]["namespace"] = self.ns
-        self.kubeconfig = muster.folder / f"kubeconfig-{version}"
+        self.kubeconfig = muster.folder / f"kubeconfig-{ns}"
         self.kubeconfig.write_text(yaml.safe_dump(config))
-        self.env = dict(muster.env, KUBECONFIG=str(self.kubeconfig), KUBECACHEDIR=str(muster.folder / f"cache-{version}"))
+        self.env = dict(muster.env, KUBECONFIG=str(self.kubeconfig), KUBECACHEDIR=str(muster.folder / f"cache-{ns}"))
 
     def __call__(self, *words: str, input: str | None = None, check: bool = True, env: dict | None = None,
                  timeout: float = 120) -> str:
@@ -75,6 +74,14 @@ class Kubectl:
 
 @pytest.fixture(scope="session", params=VERSIONS)
 def kubectl(muster, request):
-    made = Kubectl(muster, request.param)
+    made = Kubectl(muster, request.param, "kubectl-" + request.param.replace(".", "-"))
+    made("create", "namespace", made.ns)
+    return made
+
+
+@pytest.fixture(scope="module")
+def newest(muster):
+    """The newest kubectl alone."""
+    made = Kubectl(muster, VERSIONS[-1], "same-output")
     made("create", "namespace", made.ns)
     return made

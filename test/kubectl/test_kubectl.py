@@ -260,13 +260,22 @@ def test_scale(kubectl):
 def test_what_is_not_there_says_so(kubectl):
     assert "Metrics API not available" in kubectl("top", "nodes", check=False)
     assert "Metrics API not available" in kubectl("top", "pods", check=False)
-    made = kubectl("create", "deployment", "idle", "--image=busybox")
+    made = kubectl("create", "cronjob", "idle", "--image=busybox", "--schedule=* * * * *", "--", "true")
     assert "Warning:" in made and "no controller that acts on them" in made, made
-    assert "timed out" in kubectl("rollout", "status", "deployment/idle", "--timeout=1s", check=False)
-    assert "deployment.apps/idle" in kubectl("rollout", "history", "deployment/idle")
-    kubectl("rollout", "restart", "deployment/idle")
-    kubectl("delete", "deployment", "idle")
+    kubectl("delete", "cronjob", "idle")
     assert "the server doesn't have a resource type" in kubectl("get", "things", check=False)
+
+
+def test_rollout(kubectl):
+    kubectl("create", "deployment", "rolled", "--image=busybox", "--replicas=2", "--", "sleep", "600")
+    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/rolled", "--timeout=60s")
+    first = kubectl("get", "pods", "-l", "app=rolled", "-o", "name").split()
+    kubectl("rollout", "restart", "deployment/rolled")
+    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/rolled", "--timeout=90s")
+    kubectl.muster.until("the old pods are gone", lambda: not set(first) & set(
+        kubectl("get", "pods", "-l", "app=rolled", "-o", "name").split()))
+    assert "deployment.apps/rolled" in kubectl("rollout", "history", "deployment/rolled")
+    kubectl("delete", "deployment", "rolled")
 
 
 def test_events(kubectl, sleeper):
