@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct Totals {
     muster::Duration simulated{0};
     std::int64_t faults = 0;
     std::int64_t changes = 0;
+    std::map<std::string, muster::sim::FaultyTransport::Writes> writes;
 };
 
 /// Plays a seed; a seed alone and every tenth twice over, so that a difference between two runs of
@@ -48,6 +50,10 @@ void play(std::uint64_t seed, bool alone, Totals& totals) {
     totals.simulated = totals.simulated + outcome.simulated;
     totals.faults += outcome.faults;
     totals.changes += outcome.changes;
+    for (const auto& [writer, writes] : outcome.writes) {
+        totals.writes[writer].sent += writes.sent;
+        totals.writes[writer].cut += writes.cut;
+    }
     if (outcome.broken.empty()) return;
     ++totals.failed;
     std::printf("seed %llu: %s\n  faults: %s\n  replay: ./dev sim --seed %llu\n",
@@ -55,6 +61,14 @@ void play(std::uint64_t seed, bool alone, Totals& totals) {
                 faults.text().c_str(), static_cast<unsigned long long>(seed));
     if (alone) std::fputs(outcome.left.c_str(), stdout);
     std::fflush(stdout);
+}
+
+/// How often each controller wrote, and how often a crash cut its writing.
+void print_writes(const Totals& totals) {
+    for (const auto& [writer, writes] : totals.writes) {
+        std::printf("%-48s %10lld writes, cut by %lld crashes\n", writer.c_str(),
+                    static_cast<long long>(writes.sent), static_cast<long long>(writes.cut));
+    }
 }
 
 void usage() {
@@ -105,6 +119,7 @@ int main(int argc, char** argv) {
             play(fresh, false, totals);
         }
     }
+    if (!one) print_writes(totals);
     std::printf(
         "%d runs and %d scenarios, %.1f simulated hours, %lld faults, %lld changes checked, %.1f "
         "s\n"

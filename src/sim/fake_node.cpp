@@ -226,9 +226,11 @@ void FakeNode::submit(const kube::Object& pod) {
     const std::string id = environment(container, "RAY_JOB_SUBMISSION_ID");
     const std::string address = environment(container, "RAY_DASHBOARD_ADDRESS");
     if (id.empty() || jobs_.contains(id)) return;
+    const std::size_t scheme = address.find("://");
+    const std::size_t begin = scheme == std::string::npos ? 0 : scheme + 3;
     const std::size_t at = address.find("-head-svc");
     jobs_[id] = {loop_.now() + draw(2000, 10'000),
-                 address.substr(7, at == std::string::npos ? 0 : at - 7)};
+                 address.substr(begin, at == std::string::npos ? 0 : at - begin)};
 }
 
 void FakeNode::end_process(const std::string& uid, const std::string& ns, const std::string& name,

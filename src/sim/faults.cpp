@@ -17,6 +17,7 @@ Faults Faults::draw(Random& random) {
     if (some()) faults.expired_watch = per_mille(500);
     if (some()) faults.disk_delay_max = milliseconds(per_mille(200));
     if (some()) faults.control_crash_every = seconds(per_mille(60));
+    if (some()) faults.crash_at_write = per_mille(20);
     if (some()) faults.server_crash_every = seconds(10 + per_mille(60));
     if (random.below(4) == 0) faults.node_loss_every = seconds(120 + per_mille(200));
     if (random.below(4) == 0) faults.clock_jump_every = seconds(10 + per_mille(60));
@@ -38,6 +39,7 @@ std::string Faults::text() const {
     add("expired watches", expired_watch, "/1000");
     add("disk delay up to", disk_delay_max.nanoseconds / 1'000'000, " ms");
     add("controllers crash every", control_crash_every.nanoseconds / 1'000'000'000, " s");
+    add("controllers crash at a write", crash_at_write, "/1000");
     add("server crashes every", server_crash_every.nanoseconds / 1'000'000'000, " s");
     add("node lost every", node_loss_every.nanoseconds / 1'000'000'000, " s");
     add("clock jumps every", clock_jump_every.nanoseconds / 1'000'000'000, " s");

@@ -21,9 +21,11 @@ struct Faults {
     int expired_watch = 0;       // Per resumed watch: 410.
     Duration disk_delay_max{0};  // A group commit takes up to this long.
     Duration control_crash_every{0};  // Mean time between crashes of the controllers; 0: none.
-    Duration server_crash_every{0};   // The same of server and store: what is not durable is lost.
-    Duration node_loss_every{0};      // A node falls silent for a minute; its processes are gone.
-    Duration clock_jump_every{0};  // The controllers' clock jumps by up to 30 s, forward or back.
+    int crash_at_write =
+        0;  // Per write of a controller: the controllers crash right before or after.
+    Duration server_crash_every{0};  // The same of server and store: what is not durable is lost.
+    Duration node_loss_every{0};     // A node falls silent for a minute; its processes are gone.
+    Duration clock_jump_every{0};    // The controllers' clock jumps by up to 30 s, forward or back.
 
     static Faults draw(Random& random);
     static Faults none() { return {}; }

@@ -33,6 +33,13 @@ bool FaultyTransport::strikes(int per_mille) {
 
 void FaultyTransport::send(net::Request request, OnResponse on_response) {
     const bool writes = request.method != "GET";
+    if (dead_) return;
+    const std::string writer(writes ? request.headers.get("User-Agent") : "");
+    if (!writer.empty() && crashes_at(writer)) {
+        // The write is done and nobody hears of it, or it never was.
+        if (random_.below(2) == 0) inner_->send(std::move(request), [](const net::Response&) {});
+        return;
+    }
     const bool changes = request.method == "PUT" || request.method == "PATCH";
     if (strikes(faults_.lost_request)) {
         loop_.after(milliseconds(50), [on_response] { on_response(unreachable()); });
@@ -42,8 +49,31 @@ void FaultyTransport::send(net::Request request, OnResponse on_response) {
         inner_->send(std::move(request), [told = remember(std::move(on_response))](
                                              const net::Response&) { told(unreachable()); });
     } else {
-        inner_->send(std::move(request), remember(std::move(on_response)));
+        const OnResponse told = remember(std::move(on_response));
+        if (!writer.empty()) writers_[last_] = writer;
+        inner_->send(std::move(request), told);
     }
+}
+
+bool FaultyTransport::crashes_at(const std::string& writer) {
+    constexpr int first_writes = 3;
+    constexpr int likelier = 10;  // Who writes seldom must be hit too.
+    Writes& writes = writes_[writer];
+    ++writes.sent;
+    if (!crash_) return false;
+    const int factor = writes.sent <= first_writes ? likelier : 1;
+    if (!strikes(faults_.crash_at_write * factor)) return false;
+    ++writes.cut;
+    dead_ = true;
+    crash_();
+    return true;
+}
+
+void FaultyTransport::count_cut() {
+    for (const auto& [id, writer] : writers_) {
+        if (waiting_.contains(id)) ++writes_[writer].cut;
+    }
+    writers_.clear();
 }
 
 kube::Transport::OnResponse FaultyTransport::remember(OnResponse on_response) {
@@ -54,6 +84,7 @@ kube::Transport::OnResponse FaultyTransport::remember(OnResponse on_response) {
         if (found == waiting_.end()) return;
         const OnResponse told = std::move(found->second);
         waiting_.erase(found);
+        writers_.erase(id);
         told(std::move(response));
     };
 }

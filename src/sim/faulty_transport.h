@@ -30,6 +30,19 @@ public:
     /// The server has crashed and is back behind another transport: what was under way fails.
     void reconnect(std::unique_ptr<kube::Transport> inner);
 
+    /// Whoever writes through this ends, right before or after one of its writes: nothing more
+    /// passes from then on. `crash` is called in the middle of a task of that process.
+    void on_crash(std::function<void()> crash) { crash_ = std::move(crash); }
+
+    /// What was written through it, by writer (the User-Agent).
+    struct Writes {
+        std::int64_t sent = 0;
+        std::int64_t cut = 0;  // A crash came while one was under way, or between it and the next.
+    };
+    const std::map<std::string, Writes>& writes() const { return writes_; }
+    /// The process ends now: what is under way is cut.
+    void count_cut();
+
     std::int64_t faults_made() const { return faults_made_; }
 
 private:
@@ -40,6 +53,7 @@ private:
         bool holding = false;
     };
     bool strikes(int per_mille);
+    bool crashes_at(const std::string& writer);
     void take_piece(std::uint64_t id, std::string_view piece);
     void release(std::uint64_t id);
     OnResponse remember(OnResponse on_response);
@@ -51,6 +65,10 @@ private:
     const Faults& faults_;
     std::map<std::uint64_t, Watch> watches_;
     std::map<std::uint64_t, OnResponse> waiting_;
+    std::map<std::uint64_t, std::string> writers_;  // Of the waiting writes.
+    std::map<std::string, Writes> writes_;
+    std::function<void()> crash_;
+    bool dead_ = false;
     std::uint64_t last_ = 0;
     std::int64_t faults_made_ = 0;
 };

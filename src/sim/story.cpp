@@ -246,6 +246,7 @@ Outcome play_story(std::uint64_t seed, const Faults& faults) {
     outcome.simulated = world.now() - begun;
     outcome.faults = world.faults_made();
     outcome.changes = world.changes();
+    outcome.writes = world.writes();
     return outcome;
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "base/time.h"
 #include "sim/faults.h"
+#include "sim/faulty_transport.h"
 
 namespace muster::sim {
 
@@ -17,6 +19,7 @@ struct Outcome {
     Duration simulated{0};
     std::int64_t faults = 0;
     std::int64_t changes = 0;
+    std::map<std::string, FaultyTransport::Writes> writes;  // By controller.
 };
 
 /// Plays the main job of a seed: queues, two wrapped Ray clusters of which one must wait, a

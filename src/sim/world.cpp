@@ -161,6 +161,7 @@ void World::start_control() {
     control_loop_ = &time_.make_loop();
     if (control_transport_ != nullptr) {
         past_faults_ += control_transport_->faults_made();
+        past_writes_ = writes();
         dead_transports_.push_back(std::move(control_transport_));
     }
     control_transport_ =
@@ -171,6 +172,10 @@ void World::start_control() {
     };
     control_transport_->reconnect(std::make_unique<kube::InProcessTransport>(
         handler, *server_loop_, *control_loop_, "control"));
+    control_transport_->on_crash([this] {
+        control_loop_->kill();
+        user_loop_->post([this] { crash_control(); });  // That one is never killed.
+    });
     runner_ = std::make_unique<control::Runner>(
         *control_transport_, *control_loop_,
         [this](const control::Call& call, const std::function<void(int, std::string)>& done) {
@@ -186,6 +191,7 @@ void World::start_control() {
 
 void World::crash_control() {
     ++crashes_;
+    control_transport_->count_cut();
     control_loop_->kill();
     dead_runners_.push_back(std::move(runner_));
     start_control();
@@ -280,6 +286,15 @@ void World::settle(Duration quiet) {
 std::int64_t World::faults_made() const {
     return past_faults_ + crashes_ + control_transport_->faults_made() +
            node_transport_->faults_made();
+}
+
+std::map<std::string, FaultyTransport::Writes> World::writes() const {
+    std::map<std::string, FaultyTransport::Writes> all = past_writes_;
+    for (const auto& [writer, writes] : control_transport_->writes()) {
+        all[writer].sent += writes.sent;
+        all[writer].cut += writes.cut;
+    }
+    return all;
 }
 
 void World::pass(Duration span) {

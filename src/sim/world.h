@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,6 +86,8 @@ public:
     /// A hash of every change of every object, in order: two runs of a seed must agree.
     std::uint64_t trace() const { return checks_.trace(); }
     std::int64_t faults_made() const;
+    /// Of each controller, by name: how often it wrote, and how often a crash cut its writing.
+    std::map<std::string, FaultyTransport::Writes> writes() const;
     std::int64_t changes() const { return checks_.changes(); }
     FakeNode& nodes() { return *nodes_; }
     /// All objects under a store prefix, a line of JSON each: what a failing run leaves to look at.
@@ -129,6 +132,7 @@ private:
     Faults no_faults_;
     std::int64_t crashes_ = 0;
     std::int64_t past_faults_ = 0;
+    std::map<std::string, FaultyTransport::Writes> past_writes_;
     // What has crashed is kept: tasks under way may still hold its parts.
     std::vector<std::unique_ptr<store::Store>> dead_stores_;
     std::vector<std::unique_ptr<apiserver::Server>> dead_servers_;
