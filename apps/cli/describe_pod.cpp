@@ -17,7 +17,7 @@ std::string text_or_none(const Value& value) {
 }
 
 const Value& status_of(const Value& statuses, const std::string& name) {
-    static const Value none;
+    static const Value none{};
     for (const Value& status : statuses.items()) {
         if (status["name"].text_or("") == name) return status;
     }

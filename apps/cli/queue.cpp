@@ -17,7 +17,7 @@ std::string count_text(const Value& value) {
 }
 
 const Value& condition_of(const Value& object, std::string_view type) {
-    static const Value none;
+    static const Value none{};
     for (const Value& condition : object["status"]["conditions"].items()) {
         if (condition["type"].text_or("") == type) return condition;
     }

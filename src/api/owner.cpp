@@ -6,7 +6,7 @@
 namespace muster::api {
 
 const Value& controller_of(const Value& object) {
-    static const Value none;
+    static const Value none{};
     for (const Value& owner : object["metadata"]["ownerReferences"].items()) {
         if (owner["controller"].boolean_or(false)) return owner;
     }

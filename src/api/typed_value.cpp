@@ -197,7 +197,7 @@ void compare_members(Comparison& result, const Schema& schema, const Value* befo
 
 void compare_items(Comparison& result, const Schema& schema, const Value* before,
                    const Value* after) {
-    static const Value none;
+    static const Value none{};
     const Items old_items(schema, before ? *before : none);
     const Items new_items(schema, after ? *after : none);
     for (const std::string& step : old_items.steps())

@@ -9,7 +9,7 @@
 namespace muster::api {
 namespace {
 
-const Value null_value;
+const Value null_value{};
 const Value::Array no_items;
 const Value::Object no_members;
 

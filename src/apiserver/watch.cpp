@@ -205,7 +205,7 @@ void WatchStream::take(const store::Change& change) {
         context_.shared.revision = change.revision;
     }
     const bool needs_object = selection_.needs_object();
-    static const Value none;
+    static const Value none{};
     const auto may_match = [&](const Bytes& text) {
         return text != nullptr && (!needs_object || selection_.may_match(*text));
     };

@@ -26,7 +26,7 @@ bool set_condition(api::Value& conditions, const ConditionText& text, Time now) 
 }
 
 const api::Value& find_condition(const api::Value& conditions, std::string_view type) {
-    static const api::Value absent;
+    static const api::Value absent{};
     for (const api::Value& condition : conditions.items()) {
         if (condition["type"].text_or("") == type) return condition;
     }

@@ -20,7 +20,7 @@ struct PodSummary {
 };
 
 const Value& condition(const Value& status, std::string_view type) {
-    static const Value none;
+    static const Value none{};
     for (const Value& each : status["conditions"].items()) {
         if (each["type"].text_or("") == type) return each;
     }

@@ -182,7 +182,7 @@ void check_requests(const Value& pod_set, const Path& path, Errors& errors) {
 }
 
 const Value& named(const Value& list, const Value& name) {
-    static const Value none;
+    static const Value none{};
     for (const Value& item : list.items()) {
         if (item["name"] == name) return item;
     }

@@ -76,7 +76,7 @@ std::int64_t next_waiting_time(const Value& requeuing, std::int64_t present, std
 }  // namespace
 
 const Value& condition(const Value& status, std::string_view type) {
-    static const Value absent;
+    static const Value absent{};
     for (const Value& found : status["conditions"].items()) {
         if (found["type"].text_or("") == type) return found;
     }

@@ -14,7 +14,7 @@ namespace {
 using api::Value;
 
 const Value& named(const Value& list, std::string_view name) {
-    static const Value none;
+    static const Value none{};
     for (const Value& item : list.items()) {
         if (item["name"].text_or("") == name) return item;
     }

@@ -39,7 +39,7 @@ bool holds(const Value& condition, const Value& status) {
 
 /// Which side of onSuccess and onFailure counts; null when the job was stopped by hand.
 const Value& side_of(const Value& strategy, const Value& status) {
-    static const Value neither;
+    static const Value neither{};
     const bool failed = status["jobStatus"].text_or("") == "FAILED" ||
                         status["jobDeploymentStatus"].text_or("") == "Failed";
     if (failed) return strategy["onFailure"];

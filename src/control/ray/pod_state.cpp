@@ -12,7 +12,7 @@ namespace {
 using api::Value;
 
 const Value& container_status(const kube::Object& pod, std::string_view name) {
-    static const Value absent;
+    static const Value absent{};
     for (const Value& status : pod.value["status"]["containerStatuses"].items()) {
         if (status["name"].text_or("") == name) return status;
     }
