@@ -225,7 +225,11 @@ std::string indented(const std::string& text) {
 std::string toleration_lines(const Value& tolerations) {
     if (tolerations.empty()) return "Tolerations:\t<none>\n";
     std::string out = "Tolerations:";
-    for (const Value& toleration : tolerations.items()) {
+    std::vector<Value> sorted(tolerations.items().begin(), tolerations.items().end());
+    std::stable_sort(sorted.begin(), sorted.end(), [](const Value& a, const Value& b) {
+        return a["key"].text_or("") < b["key"].text_or("");
+    });
+    for (const Value& toleration : sorted) {
         std::string text = toleration["key"].text();
         if (const std::string value = toleration["value"].text(); !value.empty())
             text += "=" + value;

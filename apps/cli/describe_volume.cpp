@@ -12,10 +12,8 @@ std::string line(const std::string& title, const std::string& value) {
     return "    " + title + ":\t" + value + "\n";
 }
 
-/// A pointer to a boolean, as Go prints it.
 std::string optional_text(const Value& source) {
-    const Value& optional = source["optional"];
-    return optional.is_boolean() ? (optional.as_boolean() ? "true" : "false") : "<nil>";
+    return source["optional"].boolean_or(false) ? "true" : "false";
 }
 
 std::string projected_lines(const Value& source) {
@@ -24,12 +22,12 @@ std::string projected_lines(const Value& source) {
     for (const Value& part : source["sources"].items()) {
         if (const Value* secret = part.find("secret")) {
             out += line("SecretName", (*secret)["name"].text());
-            out += line("SecretOptionalName", optional_text(*secret));
+            out += line("Optional", optional_text(*secret));
         } else if (part.has("downwardAPI")) {
             out += line("DownwardAPI", "true");
         } else if (const Value* map = part.find("configMap")) {
             out += line("ConfigMapName", (*map)["name"].text());
-            out += line("ConfigMapOptional", optional_text(*map));
+            out += line("Optional", optional_text(*map));
         } else if (const Value* token = part.find("serviceAccountToken")) {
             out += line("TokenExpirationSeconds",
                         std::to_string((*token)["expirationSeconds"].integer_or(0)));
