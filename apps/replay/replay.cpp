@@ -191,7 +191,7 @@ double mean(const std::vector<double>& values) {
 
 }  // namespace
 
-std::vector<Policy> usual_policies() {
+std::vector<Policy> known_policies() {
     using Order = Policy::Order;
     using Borrowing = Policy::Borrowing;
     using Sharing = Policy::Sharing;
@@ -207,6 +207,13 @@ std::vector<Policy> usual_policies() {
         {"fair sharing, borrowing", Order::best_effort_fifo, Borrowing::on, Sharing::fair, {}},
         {"fair sharing, reclaim", Order::best_effort_fifo, Borrowing::on, Sharing::fair, reclaim},
     };
+}
+
+std::vector<Policy> usual_policies() {
+    std::vector<Policy> usual = known_policies();
+    std::erase_if(
+        usual, [](const Policy& policy) { return policy.preempting != Policy::Preempting::never; });
+    return usual;
 }
 
 std::map<std::string, std::int64_t> quotas_by_work(const Trace& trace, std::int64_t capacity) {

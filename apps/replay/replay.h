@@ -26,7 +26,9 @@ struct Policy {
     Preempting preempting = Preempting::never;
 };
 
-/// The policies that are compared unless others are asked for.
+/// All policies that can be asked for by name.
+std::vector<Policy> known_policies();
+/// Those that are compared unless others are asked for: the ones that preempt nobody.
 std::vector<Policy> usual_policies();
 
 /// What became of one job. Seconds after the first submission.

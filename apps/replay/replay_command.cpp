@@ -17,17 +17,17 @@ namespace muster::replay {
 namespace {
 
 std::vector<Policy> chosen_policies(const std::vector<std::string>& names) {
-    std::vector<Policy> usual = usual_policies();
-    if (names.empty()) return usual;
+    if (names.empty()) return usual_policies();
+    std::vector<Policy> known = known_policies();
     std::vector<Policy> chosen;
     for (const std::string& name : names) {
-        const auto found = std::find_if(usual.begin(), usual.end(),
+        const auto found = std::find_if(known.begin(), known.end(),
                                         [&](const Policy& policy) { return policy.name == name; });
-        if (found == usual.end()) {
-            std::string known;
-            for (const Policy& policy : usual)
-                known += "\n  " + policy.name;
-            throw Error(Reason::invalid, "there is no policy \"" + name + "\"; there are:" + known);
+        if (found == known.end()) {
+            std::string all;
+            for (const Policy& policy : known)
+                all += "\n  " + policy.name;
+            throw Error(Reason::invalid, "there is no policy \"" + name + "\"; there are:" + all);
         }
         chosen.push_back(*found);
     }

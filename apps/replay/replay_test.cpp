@@ -22,7 +22,7 @@ std::string refusal(const std::string& text) {
 }
 
 Policy policy_named(const std::string& name) {
-    for (const Policy& policy : usual_policies()) {
+    for (const Policy& policy : known_policies()) {
         if (policy.name == name) return policy;
     }
     FAIL("no policy ", name);
