@@ -13,6 +13,7 @@
 #include "agent/dns_server.h"
 #include "agent/event_writer.h"
 #include "agent/forwarder.h"
+#include "agent/gpus.h"
 #include "agent/local_machine.h"
 #include "agent/names.h"
 #include "agent/node_keeper.h"
@@ -49,6 +50,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
     NodeKeeper nodes;
     EventWriter events;
     NameTable names;
+    GpuTable gpus;
     std::unique_ptr<DnsServer> dns;
     std::unique_ptr<Forwarder> forwarder;
     PodHost host;

@@ -174,7 +174,7 @@ void ContainerRun::take_terminal() {
 }
 
 void ContainerRun::signal(int number) const {
-    if (!running) return;
+    if (!running || pid <= 0) return;
     if (number == SIGKILL) return end();
     ::kill(pid, number);
 }

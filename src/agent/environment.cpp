@@ -208,6 +208,11 @@ Environment make_environment(const Value& pod, const Value& container, const Sou
     set(variables, "LANG", "C.UTF-8");
     for (const auto& [name, value] : image.variables)
         set(variables, name, value);
+    if (place.visible_gpus) {
+        set(variables, "CUDA_VISIBLE_DEVICES", *place.visible_gpus);
+        set(variables, "NVIDIA_VISIBLE_DEVICES",
+            place.visible_gpus->empty() ? "void" : *place.visible_gpus);
+    }
     add_services(variables, pod, sources);
     maker.add_from_objects();
     maker.add_each();

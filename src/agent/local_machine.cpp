@@ -172,12 +172,12 @@ void LocalMachine::let_go() {
     sandboxes_.clear();
 }
 
-void LocalMachine::say(const std::string& uid, const Value& request,
+bool LocalMachine::say(const std::string& uid, const Value& request,
                        const std::vector<int>& descriptors) {
     const auto sandbox = sandboxes_.find(uid);
-    // A failed send means that the init is gone, which its closed connection tells soon.
-    if (sandbox != sandboxes_.end())
-        send_message(sandbox->second.fd.get(), api::to_json(request), descriptors);
+    // A failed send mostly means that the init is gone, which its closed connection tells soon.
+    return sandbox != sandboxes_.end() &&
+           send_message(sandbox->second.fd.get(), api::to_json(request), descriptors);
 }
 
 void LocalMachine::make_sandbox(const std::string& uid, const Value& sandbox, Done done) {
@@ -234,14 +234,22 @@ std::string LocalMachine::exec(const std::string& uid, const std::string& contai
     for (const std::string& word : exec.command)
         words.push(word);
     const bool terminal = exec.terminal >= 0;
-    say(uid,
-        Value::object({{"do", "exec"},
-                       {"id", id},
-                       {"container", container},
-                       {"argv", words},
-                       {"tty", terminal}}),
-        terminal ? std::vector<int>{exec.terminal}
-                 : std::vector<int>{exec.in, exec.out, exec.error});
+    const bool said = say(uid,
+                          Value::object({{"do", "exec"},
+                                         {"id", id},
+                                         {"container", container},
+                                         {"argv", words},
+                                         {"tty", terminal}}),
+                          terminal ? std::vector<int>{exec.terminal}
+                                   : std::vector<int>{exec.in, exec.out, exec.error});
+    if (!said)
+        loop_.post([this, uid, id, alive = std::weak_ptr<int>(alive_)] {
+            const auto found = sandboxes_.find(uid);
+            if (alive.expired() || found == sandboxes_.end()) return;
+            auto node = found->second.execs.extract(id);
+            if (!node.empty())
+                node.mapped()(126, "the command cannot be sent to the pod: it may have 64 KiB");
+        });
     return id;
 }
 

@@ -73,7 +73,7 @@ private:
     void read(const std::string& uid);
     void take(const std::string& uid, const api::Value& event, std::vector<Descriptor> descriptors);
     void close(const std::string& uid);
-    void say(const std::string& uid, const api::Value& request,
+    bool say(const std::string& uid, const api::Value& request,
              const std::vector<int>& descriptors = {});
     void ask_command(const std::string& uid, const std::string& container,
                      const std::vector<std::string>& command, Duration timeout, Answered answered);

@@ -2,6 +2,7 @@
 #include "agent/pod_init.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <deque>
@@ -75,6 +76,7 @@ private:
     void set_state(ContainerRun& container, std::string_view line);
     void end_container(ContainerRun& container, std::int64_t code, std::int64_t signal,
                        const std::string& failure);
+    void wait_for_end(ContainerRun& ending);
     void read_exec(Exec& exec);
     void publish(const api::Value& event);
     void reap();
@@ -309,13 +311,25 @@ void PodInit::set_state(ContainerRun& container, std::string_view line) {
     end_container(container, number(1), number(2), "");
 }
 
+/// Reaps until the container's first process is gone. That one waits for all of its pid namespace,
+/// also for a joined command whose parent has died: that is a child of ours by now.
+void PodInit::wait_for_end(ContainerRun& ending) {
+    while (ending.pid > 0) {
+        const pid_t gone = ::waitpid(-1, nullptr, 0);
+        if (gone < 0 && errno == EINTR) continue;
+        if (gone < 0) break;
+        for (ContainerRun& container : containers_)
+            if (container.pid == gone) container.pid = -1;  // The number may be another's soon.
+    }
+}
+
 void PodInit::end_container(ContainerRun& container, std::int64_t code, std::int64_t signal,
                             const std::string& failure) {
     // Only when nothing of it runs are the pipes at their end.
     for (const Exec& exec : execs_)
         if (exec.container == container.name) ::kill(exec.waiter, SIGKILL);
     container.end();
-    if (container.pid > 0) ::waitpid(container.pid, nullptr, 0);
+    wait_for_end(container);
     container.take_terminal();  // It may have ended before it was seen to start.
     container.drain();
     container.watchers.clear();

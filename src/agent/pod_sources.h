@@ -41,7 +41,8 @@ struct PodPlace {
     std::string node_name;
     std::string host_ip;
     std::string pod_ip;
-    api::Value allocatable;  // The node's.
+    std::optional<std::string> visible_gpus;  // Absent: nobody counts GPUs here.
+    api::Value allocatable;                   // The node's.
     std::string home;
     std::string certificate_authority_pem;
 };

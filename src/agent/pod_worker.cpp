@@ -77,6 +77,9 @@ PodWorker::PodWorker(PodHost& host, kube::ObjectPtr pod, const FoundPod& found)
         seen_.sandbox = PodSeen::Sandbox::up;
         address_ = found.sandbox["ip"].text();
         seen_.ip = address_;
+        for (const Value& gpu : found.sandbox["gpus"].items())
+            gpus_.push_back(static_cast<int>(gpu.integer_or(0)));
+        host_.gpus.adopt(uid_, gpus_);
     }
     for (const RunReport& report : found.runs) {
         RunReport run = report;
@@ -132,6 +135,7 @@ void PodWorker::keep_verdicts() {
 PodWorker::~PodWorker() {
     if (timed_) host_.loop.cancel(timer_);
     if (!address_.empty()) host_.free_address(address_);
+    host_.gpus.free(uid_);
 }
 
 void PodWorker::update(kube::ObjectPtr pod) {
@@ -295,7 +299,27 @@ int PodWorker::stop_signal(const std::string& name) {
     return spec ? signal_of((*spec->value)["lifecycle"]["stopSignal"].text()) : SIGTERM;
 }
 
+void PodWorker::sandbox_failed(const std::string& problem) {
+    record("Warning", "FailedCreatePodSandBox", "Failed to create pod sandbox: " + problem);
+    if (gone_) {
+        seen_.sandbox = PodSeen::Sandbox::none;
+        return step();
+    }
+    seen_.sandbox = PodSeen::Sandbox::wanted;
+    host_.loop.after(kRetry, guarded([this] {
+                         seen_.sandbox = PodSeen::Sandbox::none;
+                         step();
+                     }));
+}
+
 void PodWorker::make_sandbox() {
+    const auto gpus = host_.gpus.take(object_->value["spec"]["nodeName"].text(), uid_,
+                                      gpus_of_pod(object_->value));
+    if (!gpus) return sandbox_failed("too few of the node's GPUs are free");
+    gpus_ = *gpus;
+    Value devices = Value::array();
+    for (const int gpu : gpus_)
+        devices.push(gpu);
     Value memory = Value::array();
     memory.push(Value::object({{"path", directory() + "/shm"}}));
     for (const VolumePlan& volume : volumes_.volumes)
@@ -313,20 +337,10 @@ void PodWorker::make_sandbox() {
                        {"hostname", hostname_of(object_->value)},
                        {"sharePid", spec["shareProcessNamespace"].boolean_or(false)},
                        {"sysctls", spec["securityContext"]["sysctls"]},
+                       {"gpus", devices},
                        {"memoryVolumes", memory}});
     host_.machine.make_sandbox(uid_, sandbox, guarded([this](const std::string& problem) {
-                                   if (!problem.empty()) {
-                                       seen_.sandbox = PodSeen::Sandbox::none;
-                                       record("Warning", "FailedCreatePodSandBox",
-                                              "Failed to create pod sandbox: " + problem);
-                                       if (gone_) return step();
-                                       seen_.sandbox = PodSeen::Sandbox::wanted;
-                                       host_.loop.after(kRetry, guarded([this] {
-                                                            seen_.sandbox = PodSeen::Sandbox::none;
-                                                            step();
-                                                        }));
-                                       return;
-                                   }
+                                   if (!problem.empty()) return sandbox_failed(problem);
                                    seen_.sandbox = PodSeen::Sandbox::up;
                                    seen_.ip = address_;
                                    step();
@@ -338,6 +352,7 @@ void PodWorker::end_sandbox() {
                                   seen_.sandbox = PodSeen::Sandbox::gone;
                                   if (!address_.empty()) host_.free_address(address_);
                                   address_.clear();
+                                  host_.gpus.free(uid_);
                                   step();
                               }));
 }

@@ -11,6 +11,7 @@
 #include "agent/agent.h"
 #include "agent/container_root.h"
 #include "agent/environment.h"
+#include "agent/gpus.h"
 #include "agent/machine.h"
 #include "agent/pod_plan.h"
 #include "agent/pod_seen.h"
@@ -28,6 +29,7 @@ struct PodHost {
     const Options& options;
     std::string home;  // Of the user that Muster runs as.
     bool rootless = false;
+    GpuTable& gpus;
     std::function<std::vector<api::Value>(const std::string& ns)> services;
     std::function<std::string(const std::string& node)> node_address;
     std::function<std::string()> take_address;  // Empty when all are in use.
@@ -77,8 +79,10 @@ private:
     void write_files();
     void check_containers();
     PodPlace place() const;
+    PodPlace place_of(const std::string& container) const;
 
     void make_sandbox();
+    void sandbox_failed(const std::string& problem);
     int stop_signal(const std::string& name);
     std::int64_t file_group() const;
     void add_message(const api::Value& container, Ended& ended) const;
@@ -112,6 +116,7 @@ private:
     std::string uid_;
     PodSeen seen_;
     std::string address_;
+    std::vector<int> gpus_;
 
     Sources sources_;
     Sources incoming_;                                             // While they are being fetched.

@@ -45,6 +45,12 @@ RootPlan PodWorker::make_root(const Value& container, const ImageMapping& image,
     return root;
 }
 
+PodPlace PodWorker::place_of(const std::string& container) const {
+    PodPlace place = this->place();
+    if (host_.gpus.any()) place.visible_gpus = visible(share_of(object_->value, container, gpus_));
+    return place;
+}
+
 void PodWorker::start(const std::string& name) {
     try {
         start_run(name);
@@ -67,7 +73,7 @@ void PodWorker::start_run(const std::string& name) {
     const std::string image_name = container["image"].text();
     const ImageMapping* image = find_mapping(host_.options.images, image_name);
     const Environment environment =
-        make_environment(object_->value, container, sources_, place(), *image);
+        make_environment(object_->value, container, sources_, place_of(name), *image);
     const std::string own = directory() + "/containers/" + name;
     const std::string run = own + "/" + std::to_string(seen.attempt);
 

@@ -25,6 +25,7 @@ spec:
         env:
         - {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
         - {name: KILL_LOOP, value: MARK}
+        resources: {limits: {cpu: "1", memory: 64Mi}}
         volumeMounts: [{name: starts, mountPath: /starts}]
       volumes: [{name: starts, hostPath: {path: STARTS}}]
 """
@@ -48,6 +49,14 @@ def living(mark: str) -> dict[str, list[int]]:
             pod = next((v[4:].decode() for v in variables if v.startswith(b"POD=")), "?")
             found[pod].append(int(entry.name))
     return found
+
+
+def group_of(muster) -> str:
+    """The name of the control group that holds all of a Muster's pods: it derives from its folder."""
+    number = 0xCBF29CE484222325
+    for byte in str(muster.folder / "state/agent").encode():
+        number = ((number ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return f"muster-{number:016x}"
 
 
 def starts_of(starts: pathlib.Path) -> collections.Counter:
@@ -92,6 +101,7 @@ def test_killed_at_random_moments_it_loses_and_doubles_nothing(make_muster):
     assert not wrong, f"{said}: starts and restartCount of {wrong}"
     muster.until("no process of an ended pod is left", lambda: not living(mark))
     assert muster.stop() == 0
+    assert not list(pathlib.Path("/sys/fs/cgroup").rglob(f"{group_of(muster)}*")), "control groups are left"
     assert not list((muster.folder / "state/agent/pods").iterdir()) or not living(mark)
 
 

@@ -211,6 +211,29 @@ images:
     assert "set `command`" in waiting and "example.com/mute" in waiting
 
 
+def test_each_pod_gets_gpus_of_its_own(make_muster):
+    muster = make_muster("box:cpu=8,memory=8Gi,nvidia.com/gpu=2").start()
+    wait = "; until [ -e /tmp/go ]; do sleep 0.1; done"
+    one = "resources: {limits: {nvidia.com/gpu: 1}}"
+    muster.apply("---".join([pod("a", "echo gpu $CUDA_VISIBLE_DEVICES" + wait, container=one),
+                             pod("b", "echo gpu $CUDA_VISIBLE_DEVICES" + wait, container=one), pod("none", "echo [$CUDA_VISIBLE_DEVICES]")]))
+    said = {n: muster.until(f"{n} says which", lambda n=n: muster.run("logs", n, check=False).stdout) for n in "ab"}
+    assert set(said.values()) == {"gpu 0\n", "gpu 1\n"}
+    assert output(muster, "none") == "[]\n"
+    muster.kill()
+    muster.start()
+    muster.apply(pod("c", "echo gpu $CUDA_VISIBLE_DEVICES", container=one))
+    muster.until("a may end", lambda: muster.run("exec", "a", "--", "touch", "/tmp/go", check=False).returncode == 0)
+    assert output(muster, "c") == said["a"]
+
+
+def test_a_command_that_is_too_long_for_exec_is_an_error(muster):
+    muster.apply(pod("host", "sleep 600"))
+    muster.until("exec works", lambda: muster.run("exec", "host", "--", "true", check=False).returncode == 0)
+    refused = muster.run("exec", "host", "--", "echo", "x" * 100_000, check=False)
+    assert refused.returncode != 0 and ("64 KiB" in refused.stderr or "65536" in refused.stderr), refused
+
+
 def test_no_pod_sees_musters_own_data(muster):
     state = muster.folder / "state"
     muster.apply(pod("curious", f"ls -A /host{state} && ls /host/etc/passwd", "volumes: [{name: host, hostPath: {path: /}}]",

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import stat
 import subprocess
 import tempfile
@@ -10,7 +11,9 @@ import pytest
 
 import conftest
 from conftest import Muster, job
-from test_queues import done
+from test_pod_network import holder_of
+from test_pod_spec import events_of, output, pod
+from test_queues import condition, done
 
 NOBODY = 65534
 
@@ -146,3 +149,39 @@ def test_forbidden_namespaces_are_said_in_one_sentence_with_the_fix(nobody):
     assert len(lines) == 1, tried.stderr
     assert "does not allow Muster to make namespaces" in lines[0] and "user.max_user_namespaces" in lines[0], lines
     assert "ready" not in tried.stdout
+
+
+def test_users_limits_and_shared_processes_as_an_ordinary_user(nobody):
+    """Any number is the one user, seen under that number; what cannot be enforced is said."""
+    muster = started(nobody)
+    muster.apply(pod("somebody", "id -u; id -g; touch $HOME/mine /tmp/mine /work/mine && echo written",
+                     "shareProcessNamespace: true\nsecurityContext: {runAsUser: 1234, runAsGroup: 2345, fsGroup: 7}\n"
+                     "volumes: [{name: work, emptyDir: {}}]",
+                     "volumeMounts: [{name: work, mountPath: /work}]\nresources: {limits: {cpu: 500m, memory: 100Mi}}"))
+    muster.apply(pod("groups", "true", "securityContext: {supplementalGroups: [5]}"))
+    assert output(muster, "somebody").split() == ["1234", "2345", "written"]
+    told = condition(muster.get("nodes")["items"][0], "muster.dev/LimitsEnforced")
+    assert told["status"] == "True" or "not limited: cannot" in told["message"], told
+    if muster.user is not None:
+        muster.until("further groups are refused", lambda: "supplementalGroups" in events_of(muster, "groups"))
+
+
+def test_a_terminal_and_low_ports_as_an_ordinary_user(nobody):
+    muster = started(nobody)
+    muster.apply(pod("low", 'python3 -c "import socket; s = socket.socket(); s.bind((str(), 80)); s.listen(); input()"',
+                     container="stdin: true\ntty: true\nreadinessProbe: {tcpSocket: {port: 80}, periodSeconds: 1}"))
+    muster.until("it is ready", lambda: (muster.get("pod", "low")["status"].get("containerStatuses") or [{}])[0].get("ready"))
+    done_ = muster.run("exec", "-t", "low", "--", "tty", check=False)
+    assert "/dev/pts/" in done_.stdout, done_
+
+
+def test_the_network_is_made_again_as_an_ordinary_user(nobody):
+    muster = started(nobody)
+    muster.apply(PAIR)
+    muster.until("it is ready", lambda: (muster.get("pod", "greeter")["status"].get("containerStatuses") or [{}])[0].get("ready"))
+    old = holder_of(muster)
+    os.kill(old, signal.SIGKILL)
+    muster.until("a new holder is there", lambda: holder_of(muster) not in (0, old))
+    muster.apply(job("asker", ASK, ns="default").replace("busybox", "python"))
+    muster.until("the job completes", lambda: done(muster, "asker", ns="default"), 120)
+    assert muster.run("logs", "job/asker").stdout.strip() == "hello from greeter"
