@@ -31,6 +31,7 @@ inline double wall_seconds() {
 
 void bench_api(const Figures& figures);
 void bench_decide(const Figures& figures);
+void bench_topology(const Figures& figures);
 void bench_store(const Figures& figures, const std::string& folder);
 
 }  // namespace muster::bench

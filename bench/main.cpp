@@ -63,15 +63,17 @@ int run(const std::vector<std::string>& arguments) {
             form = Figures::Form::json;
         } else if (arguments[i] == "--folder" && i + 1 < arguments.size()) {
             folder = arguments[++i];
-        } else if (arguments[i] == "api" || arguments[i] == "store" || arguments[i] == "decide") {
+        } else if (arguments[i] == "api" || arguments[i] == "store" || arguments[i] == "decide" ||
+                   arguments[i] == "topology") {
             parts.push_back(arguments[i]);
         } else {
             std::fprintf(stderr,
-                         "usage: muster_bench [--json] [--folder DIR] [api] [store] [decide]\n");
+                         "usage: muster_bench [--json] [--folder DIR] [api] [store] [decide] "
+                         "[topology]\n");
             return 2;
         }
     }
-    if (parts.empty()) parts = {"api", "store", "decide"};
+    if (parts.empty()) parts = {"api", "store", "decide", "topology"};
     const Figures figures(form);
     figures.heading(join(arguments, " ") + "   (" +
                     std::to_string(std::thread::hardware_concurrency()) + " x " + processor() +
@@ -81,6 +83,7 @@ int run(const std::vector<std::string>& arguments) {
         if (part == "api") bench_api(figures);
         if (part == "store") bench_store(figures, folder);
         if (part == "decide") bench_decide(figures);
+        if (part == "topology") bench_topology(figures);
     }
     return 0;
 }

@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "api/json.h"
+#include "control/apps/apps.h"
 #include "control/appwrapper/controller.h"
 #include "control/appwrapper/demand.h"
 #include "control/appwrapper/hooks.h"
-#include "control/apps/apps.h"
 #include "control/queue/explain.h"
 #include "control/queue/hooks.h"
 #include "control/queue/jobs.h"
+#include "control/queue/places.h"
 #include "control/queue/planner.h"
 #include "control/ray/cluster.h"
 #include "control/ray/job.h"
@@ -27,6 +28,7 @@ Questions add_controllers(Runner& runner, const ControlPlaneOptions& options) {
         runner.add(std::move(controller));
     for (Controller& controller : queue::job_controllers())
         runner.add(std::move(controller));
+    runner.add(queue::places_controller());
     auto planner = std::make_unique<queue::QueuePlanner>(options.queues, options.may_decide);
     const queue::QueuePlanner& queues = *planner;
     runner.add(std::move(planner));

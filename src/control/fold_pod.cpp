@@ -207,6 +207,9 @@ decide::Node fold_node(const kube::Object& node) {
         folded.scheduling = decide::Node::Scheduling::cordoned;
     }
     const api::Value& status = node.value["status"];
+    if (condition_of(status, "Ready")["status"].text_or("") != "True") {
+        folded.condition = decide::Node::Condition::not_ready;
+    }
     folded.allocatable =
         fold_resources(status.has("allocatable") ? status["allocatable"] : status["capacity"]);
     return folded;

@@ -28,6 +28,7 @@ struct Deciding {
     // Tried and not fitting, with the number of admissions before.
     std::map<std::pair<QueueId, ClassKey>, std::size_t> blocked{};
     std::map<WorkloadId, Progress> progress{};
+    std::set<WorkloadId> searched{};          // Have tried all flavors since anything moved.
     std::map<QuotaNode, std::size_t> idle{};  // By root: rounds without effect, one after another.
     std::set<std::pair<QueueId, ClassKey>> overtaken{};  // Would have fitted but for others.
 

@@ -182,6 +182,7 @@ void Round::admit(Nominee& nominee) {
     }
     world.dequeue(id);
     deciding.progress.erase(id);
+    deciding.searched.clear();
     WorkloadEntry& entry = world.workload(id);
     entry.phase = Phase::holding;
     entry.seen = WorkloadEntry::Seen::decided;
@@ -239,6 +240,7 @@ void Round::evict(const Nominee& nominee, const Victim& victim) {
     evict.path = world.path_of(entry.held->queue);
     ++world.preemptions[nominee.root][{evict.preemptor, evict.workload}];
     deciding.mark_evicting(victim.workload);
+    deciding.searched.clear();
     deciding.decision.evicts.push_back(std::move(evict));
     effect.insert(nominee.root);
 }
@@ -258,17 +260,20 @@ void Round::refuse(Nominee& nominee) {
         Deciding::Progress& progress = deciding.progress[id];
         if (progress.rounds < flavors) {
             progress = {std::move(nominee.attempt.memory), progress.rounds + 1};
-            effect.insert(nominee.root);
+            // A head that stays in front begins anew each time: that alone moves nothing.
+            if (!deciding.searched.contains(id)) effect.insert(nominee.root);
             return;
         }
     }
     deciding.progress.erase(id);
+    deciding.searched.insert(id);
     if (!waiting.is_blocked(nominee.key) && !waiting.is_strict()) effect.insert(nominee.root);
     deciding.block(nominee.queue, nominee.key, std::move(nominee.attempt.reason));
 }
 
 void Round::overtake(const Nominee& nominee) {
     deciding.progress.erase(nominee.turn.workload);
+    deciding.searched.insert(nominee.turn.workload);
     deciding.overtaken.emplace(nominee.queue, nominee.key);
     if (pending(nominee).leads(nominee.turn.workload)) {
         pending(nominee).stop_leading();
@@ -280,6 +285,7 @@ void Round::overtake(const Nominee& nominee) {
 
 void Round::wait_in_front(const Nominee& nominee, WaitReason reason) {
     deciding.progress.erase(nominee.turn.workload);
+    deciding.searched.insert(nominee.turn.workload);
     Pending& waiting = pending(nominee);
     if (waiting.is_strict()) {
         waiting.note(nominee.key, std::move(reason));

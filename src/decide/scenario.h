@@ -19,8 +19,10 @@ namespace muster::decide {
 // ground (decide, sim) unless its first step is `on GROUND...`; a ground refuses by name what has
 // no meaning there.
 //
-//   flavor     NAME [label=K:V]... [taint=K:V:EFFECT]... [tolerate=K:V:EFFECT]...
-//   node       NAME RESOURCE=AMOUNT... [label=..]... [taint=..]... [cordoned]
+//   flavor     NAME [label=K:V]... [taint=K:V:EFFECT]... [tolerate=K:V:EFFECT]... [topology=NAME]
+//   topology   NAME level=LABEL...   The label `host` is kubernetes.io/hostname.
+//   node       NAME RESOURCE=AMOUNT... [label=..]... [taint=..]... [cordoned] [notready]
+//              Its name is its hostname label.
 //   namespace  NAME [label=K:V]...
 //   cohort     NAME [parent=NAME] [QUOTAS]
 //   queue      NAME [strict] [stop=hold|hold_and_drain] [cohort=NAME] [namespaces=none|K:V] QUOTAS
@@ -30,14 +32,15 @@ namespace muster::decide {
 //   local      NS/NAME QUEUE [stop=hold|hold_and_drain]
 //   submit     NAME QUEUE [RESOURCE=AMOUNT]... [count=N] [priority=N] [slope=N.N] [gang]
 //              [ns=NS] [select=K:V]... [affinity=K:V]... [tolerate=K:V:EFFECT | tolerate=all]
-//              [set=NAME ...]...   QUEUE `-` is none, which means `gang`: the nodes must have room.
-//              Each submit moves the clock on by a second.
+//              [required=LABEL | preferred=LABEL | unconstrained] [slice=LABEL:SIZE]...
+//              [group=NAME] [set=NAME ...]...   QUEUE `-` is none, which means `gang`: the nodes
+//              must have room. Each submit moves the clock on by a second.
 //   pod        NAME NODE RESOURCE=AMOUNT... [of=WORKLOAD] [set=NAME]
 //   gone       POD
 //   finish | delete | release | activate | deactivate | fail | evicted   NAME
 //   priority   NAME N          reclaim  NAME SET N       backoff  NAME DURATION
 //   admitted   NAME QUEUE SET COUNT RESOURCE=AMOUNT@FLAVOR...
-//   remove     queue|local|flavor|node|cohort NAME
+//   remove     queue|local|flavor|node|cohort|topology NAME
 //   options    [capacity=per_node|aggregate] [order=priority|fifo]
 //   advance    DURATION
 //   cycle                      decides, and prints what changes
@@ -85,6 +88,7 @@ struct ScenarioCycle {
     };
     std::vector<Said> evicts;
     std::vector<Admit> admits;
+    std::vector<Move> moves;
     std::vector<Said> waits;
     std::optional<Time> look_again;
 };

@@ -20,6 +20,7 @@ ScenarioCycle DecideGround::cycle(Time now) {
     for (const Evict& evict : decision.evicts)
         came.evicts.push_back({evict.workload, eviction_reason(evict)});
     came.admits = std::move(decision.admits);
+    came.moves = std::move(decision.moves);
     for (const Wait& wait : decision.waits) {
         came.waits.push_back({wait.workload, condition_reason(*wait.reason) + ": " +
                                                  condition_message(*wait.reason)});

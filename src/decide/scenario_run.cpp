@@ -30,6 +30,7 @@ const std::map<std::string_view, Verb>& verbs() {
     static const std::map<std::string_view, Verb> all = {
         {"flavor", {1, &Run::flavor}},
         {"node", {1, &Run::node}},
+        {"topology", {1, &Run::topology}},
         {"namespace", {1, &Run::name_space}},
         {"cohort", {1, &Run::cohort}},
         {"queue", {1, &Run::queue}},
@@ -90,10 +91,13 @@ void Run::cycle(const Step&, Reading&) {
         print(padded("evict") + evict.workload + "  " + evict.text);
     for (const Admit& admit : came.admits)
         print(padded("admit") + admit.workload + text_of(admit.assignment));
+    for (const Move& move : came.moves)
+        print(padded("move") + move.workload + text_of(move.assignment));
     for (const ScenarioCycle::Said& wait : came.waits)
         print(padded("wait") + wait.workload + "  " + wait.text);
     if (came.look_again) print(padded("look") + "at " + to_rfc3339(*came.look_again));
-    if (came.admits.empty() && came.evicts.empty() && came.waits.empty() && !came.look_again)
+    if (came.admits.empty() && came.moves.empty() && came.evicts.empty() && came.waits.empty() &&
+        !came.look_again)
         print("rest");
 }
 
@@ -117,6 +121,11 @@ std::string text_of(const Assignment& assignment) {
     std::string text;
     for (const PodSetAssignment& set : assignment.pod_sets) {
         text += "  " + set.name + "*" + std::to_string(set.count);
+        if (set.topology) {
+            text += " on";
+            for (const auto& domain : set.topology->domains)
+                text += " " + join(domain.values, "/") + ":" + std::to_string(domain.count);
+        }
         for (const auto& [resource, flavor] : set.flavors) {
             text +=
                 " " + resource + "=" + amount_text(resource, set.usage.at(resource)) + "@" + flavor;

@@ -13,6 +13,9 @@
 namespace muster::decide {
 
 /// One scenario while its steps run. It knows what was said, and nothing of what it runs on.
+/// The label that a scenario means: `host` is short for the hostname.
+std::string level_label(const std::string& word);
+
 struct Run {
     ScenarioGround& ground;
     Time now = scenario_start;
@@ -25,6 +28,7 @@ struct Run {
     void step(const Step& step, Reading& read);
 
     void flavor(const Step& step, Reading& read);
+    void topology(const Step& step, Reading& read);
     void node(const Step& step, Reading& read);
     void name_space(const Step& step, Reading& read);
     void queue(const Step& step, Reading& read);

@@ -7,6 +7,10 @@
 
 namespace muster::decide {
 
+std::string level_label(const std::string& word) {
+    return word == "host" ? std::string(hostname_level) : word;
+}
+
 void Run::flavor(const Step& step, Reading& read) {
     Flavor flavor;
     flavor.name = step.names[0];
@@ -15,6 +19,8 @@ void Run::flavor(const Step& step, Reading& read) {
             flavor.node_labels.insert(read.label(value));
         } else if (key == "taint") {
             flavor.taints.push_back(read.taint(value));
+        } else if (key == "topology") {
+            flavor.topology = value;
         } else if (key == "tolerate") {
             flavor.tolerations.push_back(read.toleration(value));
         } else {
@@ -24,14 +30,27 @@ void Run::flavor(const Step& step, Reading& read) {
     take(FlavorSet{std::move(flavor)});
 }
 
+void Run::topology(const Step& step, Reading& read) {
+    Topology topology;
+    topology.name = step.names[0];
+    for (const auto& [key, value] : step.options) {
+        if (key != "level") read.wrong("a topology has no option '" + key + "'");
+        topology.levels.push_back(level_label(value));
+    }
+    take(TopologySet{std::move(topology)});
+}
+
 void Run::node(const Step& step, Reading& read) {
     Node node;
     node.name = step.names[0];
+    node.labels.emplace(hostname_level, node.name);
     for (const auto& [key, value] : step.options) {
         if (key == "label") {
             node.labels.insert(read.label(value));
         } else if (key == "taint") {
             node.taints.push_back(read.taint(value));
+        } else if (key == "notready") {
+            node.condition = Node::Condition::not_ready;
         } else if (key == "cordoned") {
             node.scheduling = Node::Scheduling::cordoned;
         } else {
@@ -160,6 +179,8 @@ void Run::remove(const Step& step, Reading& read) {
         take(LocalQueueRemoved{std::string(halves->before), std::string(halves->after)});
     } else if (kind == "flavor") {
         take(FlavorRemoved{name});
+    } else if (kind == "topology") {
+        take(TopologyRemoved{name});
     } else if (kind == "node") {
         take(NodeRemoved{name});
     } else if (kind == "cohort") {

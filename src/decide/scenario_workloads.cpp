@@ -19,6 +19,26 @@ std::int64_t millionths(std::string_view text, Reading& read) {
     return read.integer(std::string(parts[0]) + digits);
 }
 
+/// False when the option is about something else.
+bool read_topology(const std::string& key, const std::string& value, PodSet& set, Reading& read) {
+    TopologyRequest& request = set.topology;
+    if (key == "required" || key == "preferred") {
+        request.mode =
+            key == "required" ? TopologyRequest::Mode::required : TopologyRequest::Mode::preferred;
+        request.level = level_label(value);
+    } else if (key == "unconstrained") {
+        request.mode = TopologyRequest::Mode::unconstrained;
+    } else if (key == "slice") {
+        const auto [level, size] = read.label(value);
+        request.slices.push_back({level_label(level), read.integer(size)});
+    } else if (key == "group") {
+        set.group = value;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 }  // namespace
 
 void Run::submit(const Step& step, Reading& read) {
@@ -51,6 +71,8 @@ void Run::submit(const Step& step, Reading& read) {
         } else if (key == "affinity") {
             const auto [label, wanted] = read.label(value);
             pod.node_affinity.push_back({{{label, Requirement::Op::in, {wanted}}}, {}});
+        } else if (read_topology(key, value, set, read)) {
+            continue;
         } else if (key == "tolerate") {
             pod.tolerations.push_back(read.toleration(value));
         } else {

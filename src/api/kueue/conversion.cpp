@@ -1,5 +1,6 @@
 // api/kueue/conversion.cpp - Kueue's objects from v1beta1 to v1beta2 and back.
 #include "api/kueue/rules.h"
+#include "api/kueue/topology.h"
 
 namespace muster::api {
 namespace {
@@ -73,6 +74,23 @@ void to_class_source(Value* spec) {
     spec->set("priorityClassSource", of_workloads ? workload_class : pod_class);
 }
 
+/// Places by domain (v1beta1) or in compressed slices (v1beta2).
+enum class Places { by_domain, in_slices };
+
+void to_places(Value* status, Places form) {
+    Value* admission = object_in(status, "admission");
+    if (admission == nullptr || !(*admission)["podSetAssignments"].is_array()) return;
+    for (Value& set : admission->at("podSetAssignments").mutable_items()) {
+        const Value* places = object_in(&set, "topologyAssignment");
+        if (places == nullptr) continue;
+        if (form == Places::in_slices && places->has("domains")) {
+            set.set("topologyAssignment", compressed_topology(*places));
+        } else if (form == Places::by_domain && places->has("slices")) {
+            set.set("topologyAssignment", expanded_topology(*places));
+        }
+    }
+}
+
 }  // namespace
 
 Value convert_cluster_queue(Value object, std::string_view to_version) {
@@ -117,9 +135,11 @@ Value convert_workload(Value object, std::string_view to_version) {
     if (to_version == "v1beta2") {
         to_class_reference(spec);
         rename(status, misspelt, spelt);
+        to_places(status, Places::in_slices);
     } else {
         to_class_source(spec);
         rename(status, spelt, misspelt);
+        to_places(status, Places::by_domain);
     }
     set_version(object, to_version);
     return object;

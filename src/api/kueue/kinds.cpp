@@ -91,10 +91,20 @@ Kind workload() {
     return kind;
 }
 
+Kind topology() {
+    Kind kind = make("Topology", "topologies", {"topo"}, Scope::cluster, Status::none, {});
+    kind.validate = validate_topology;
+    return kind;
+}
+
 }  // namespace
 
 std::vector<Kind> kueue_kinds() {
-    return {cluster_queue(), local_queue(), resource_flavor(), workload(),
+    return {cluster_queue(),
+            local_queue(),
+            resource_flavor(),
+            topology(),
+            workload(),
             make("WorkloadPriorityClass", "workloadpriorityclasses", {"wpc"}, Scope::cluster,
                  Status::none, {column("Value", "integer", ".value")})};
 }

@@ -20,6 +20,7 @@ void default_workload(Value& workload);
 std::vector<FieldError> validate_cluster_queue(const Value& object, const Value* old);
 std::vector<FieldError> validate_local_queue(const Value& object, const Value* old);
 std::vector<FieldError> validate_resource_flavor(const Value& object, const Value* old);
+std::vector<FieldError> validate_topology(const Value& object, const Value* old);
 std::vector<FieldError> validate_workload(const Value& object, const Value* old);
 
 }  // namespace muster::api

@@ -51,15 +51,8 @@ const std::vector<NotYet>& not_yet_of_local_queues() {
     return table;
 }
 
-const std::vector<NotYet>& not_yet_of_resource_flavors() {
-    static const std::vector<NotYet> table = {
-        {"spec.topologyName", {""}, "topology-aware scheduling is"}};
-    return table;
-}
-
 const std::vector<NotYet>& not_yet_of_workloads() {
     static const std::vector<NotYet> table = {
-        {"spec.podSets.[].topologyRequest", {}, "topology-aware scheduling is"},
         {"spec.podSets.[].minCount", {}, "partial admission is"},
         {"spec.preemptionGates.[]", {}, "preemption is"},
     };
@@ -217,6 +210,16 @@ void check_reclaimable(const Value& object, const Value* old, Errors& errors) {
     }
 }
 
+/// What of an admission may never change: all but where its pods are.
+Value without_places(Value admission) {
+    if (!admission["podSetAssignments"].is_array()) return admission;
+    for (Value& set : admission.at("podSetAssignments").mutable_items()) {
+        set.erase("topologyAssignment");
+        set.erase("delayedTopologyRequest");
+    }
+    return admission;
+}
+
 void check_workload_update(const Value& object, const Value& old, Errors& errors) {
     if (!holds(old, "QuotaReserved")) return;
     const Path spec = Path().child("spec");
@@ -231,7 +234,8 @@ void check_workload_update(const Value& object, const Value& old, Errors& errors
     }
     const Value& before = old["status"]["admission"];
     const Value& after = object["status"]["admission"];
-    if (!before.is_null() && !after.is_null() && !(before == after)) {
+    if (!before.is_null() && !after.is_null() &&
+        !(without_places(before) == without_places(after))) {
         const Path status = Path().child("status");
         errors.push_back(invalid(status.child("admission"), after, "field is immutable"));
     }
@@ -270,13 +274,44 @@ std::vector<FieldError> validate_local_queue(const Value& object, const Value* o
     return errors;
 }
 
-std::vector<FieldError> validate_resource_flavor(const Value& object, const Value*) {
+std::vector<FieldError> validate_resource_flavor(const Value& object, const Value* old) {
     Errors errors;
     const Path spec = Path().child("spec");
     check_labels(object["spec"]["nodeLabels"], spec.child("nodeLabels"), errors);
     check_taints(object["spec"]["nodeTaints"], spec.child("nodeTaints"), errors);
     check_tolerations(object["spec"]["tolerations"], spec.child("tolerations"), errors);
-    refuse_all(not_yet_of_resource_flavors(), object, errors);
+    const Value& topology = object["spec"]["topologyName"];
+    if (!topology.is_null() && object["spec"]["nodeLabels"].empty()) {
+        errors.push_back(required(spec.child("nodeLabels"),
+                                  "at least one nodeLabel is required when topology is set"));
+    }
+    if (old != nullptr && !(*old)["spec"]["topologyName"].is_null() &&
+        !((*old)["spec"] == object["spec"])) {
+        errors.push_back(invalid(spec, object["spec"],
+                                 "resourceFlavorSpec are immutable when topologyName is set"));
+    }
+    return errors;
+}
+
+std::vector<FieldError> validate_topology(const Value& object, const Value* old) {
+    constexpr std::string_view hostname = "kubernetes.io/hostname";
+    Errors errors;
+    const Path path = Path().child("spec").child("levels");
+    const Value& levels = object["spec"]["levels"];
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+        const std::string label = levels[i]["nodeLabel"].text();
+        const Path item = path.item(i).child("nodeLabel");
+        if (!seen.insert(label).second) errors.push_back(invalid(item, label, "must be unique"));
+        if (label == hostname && i + 1 < levels.size()) {
+            errors.push_back(invalid(item, label,
+                                     "the kubernetes.io/hostname label can only be used at the "
+                                     "lowest level of topology"));
+        }
+    }
+    if (old != nullptr && !((*old)["spec"]["levels"] == levels)) {
+        errors.push_back(invalid(path, levels, "field is immutable"));
+    }
     return errors;
 }
 

@@ -8,6 +8,7 @@
 #include "control/appwrapper/demand.h"
 #include "control/fold_pod.h"
 #include "control/queue/managed.h"
+#include "control/queue/topology.h"
 
 namespace muster::control::queue {
 namespace {
@@ -131,6 +132,7 @@ decide::Flavor fold_flavor(const kube::Object& flavor) {
     }
     for (const Value& toleration : spec["tolerations"].items())
         folded.tolerations.push_back(fold_toleration(toleration));
+    folded.topology = spec["topologyName"].text();
     return folded;
 }
 
@@ -195,6 +197,7 @@ decide::Workload fold_workload(const kube::Object& workload, const Identity& ide
         set.count = pods["count"].integer_or(1);
         if (pods["minCount"].is_integer()) set.min_count = pods["minCount"].as_integer();
         set.group = pods["topologyRequest"]["podSetGroupName"].text();
+        set.topology = fold_topology_request(pods["topologyRequest"]);
         set.reclaimable = reclaimable_of(workload.value, set.name);
         set.pod = fold_pod_shape(workload.key.ns, pods["template"]["metadata"]["labels"],
                                  pods["template"]["spec"], seen);
@@ -237,6 +240,7 @@ decide::Assignment fold_admission(const Value& admission) {
         for (const auto& [resource, flavor] : assignment["flavors"].members())
             made.flavors[resource] = flavor.text();
         made.usage = fold_resources(assignment["resourceUsage"]);
+        made.topology = fold_topology_assignment(assignment["topologyAssignment"]);
         folded.pod_sets.push_back(std::move(made));
     }
     return folded;

@@ -40,6 +40,7 @@ inline constexpr std::string_view cluster_queue_label = "kueue.x-k8s.io/cluster-
 inline constexpr std::string_view local_queue_label = "kueue.x-k8s.io/local-queue-name";
 inline constexpr std::string_view workload_annotation = "kueue.x-k8s.io/workload";
 inline constexpr std::string_view default_queue_annotation = "kueue.x-k8s.io/default-queue";
+inline constexpr std::string_view topology_gate = "kueue.x-k8s.io/topology";
 inline constexpr std::string_view in_use_finalizer = "kueue.x-k8s.io/resource-in-use";
 
 inline bool is_app_wrapper(const api::GroupResource& resource) {

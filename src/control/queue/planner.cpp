@@ -89,9 +89,16 @@ QueuePlanner::QueuePlanner(decide::Options options, std::function<bool()> may_de
 
 std::vector<std::pair<api::GroupResource, std::string>> QueuePlanner::watches() const {
     const std::string kueue(kueue_version);
-    return {{flavors, kueue},   {cluster_queues, kueue},   {local_queues, kueue},
-            {workloads, kueue}, {namespaces, "v1"},        {nodes, "v1"},
-            {pods, "v1"},       {app_wrappers, "v1beta1"}, {old_app_wrappers, "v1beta1"}};
+    return {{topologies, kueue},
+            {flavors, kueue},
+            {cluster_queues, kueue},
+            {local_queues, kueue},
+            {workloads, kueue},
+            {namespaces, "v1"},
+            {nodes, "v1"},
+            {pods, "v1"},
+            {app_wrappers, "v1beta1"},
+            {old_app_wrappers, "v1beta1"}};
 }
 
 void QueuePlanner::observe(const kube::Object* before, const kube::Object* after) {
@@ -157,6 +164,8 @@ void QueuePlanner::take(const kube::Cache& seen, const decide::Decision& decisio
     };
     for (const decide::Admit& admit : decision.admits)
         mark(admit.workload);
+    for (const decide::Move& move : decision.moves)
+        mark(move.workload);
     for (const decide::Wait& wait : decision.waits)
         mark(wait.workload);
     for (const decide::Evict& evict : decision.evicts) {

@@ -11,6 +11,7 @@
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/planner.h"
+#include "control/queue/topology.h"
 #include "control/queue/workload.h"
 
 namespace muster::control::queue {
@@ -126,6 +127,15 @@ void QueuePlanner::fold_structure(const kube::Cache& seen, const api::Key& key,
         } else {
             apply(state_, decide::NodeRemoved{key.name});
         }
+        return;
+    }
+    if (key.resource == topologies) {
+        if (object != nullptr) {
+            apply(state_, decide::TopologySet{fold_topology(*object)});
+        } else {
+            apply(state_, decide::TopologyRemoved{key.name});
+        }
+        mark_all_queues(seen);
         return;
     }
     if (key.resource == namespaces) {

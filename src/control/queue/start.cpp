@@ -43,6 +43,14 @@ bool add_flavors(const kube::Cache& seen, const Value& assignment, Value& pod_sp
     return true;
 }
 
+/// Its pods wait until each has its place: see places.h.
+void add_gate(Value& pod_spec) {
+    for (const Value& gate : pod_spec["schedulingGates"].items()) {
+        if (gate["name"].text_or("") == topology_gate) return;
+    }
+    pod_spec.at("schedulingGates").push(Value::object({{"name", topology_gate}}));
+}
+
 void add_marks(const kube::Object& workload, const PodSet& set, Value& metadata) {
     Value& labels = metadata.at("labels");
     labels.set(pod_set_label, set.name);
@@ -73,8 +81,9 @@ std::optional<Value> started(const kube::Cache& seen, const JobKind& kind, const
     for (const PodSet& set : pod_sets_of(kind, job.value)) {
         Value* pod_template = find_template(made, set);
         if (pod_template == nullptr) continue;
-        if (!add_flavors(seen, named(assignments, set.name), pod_template->at("spec")))
-            return std::nullopt;
+        const Value& assignment = named(assignments, set.name);
+        if (!add_flavors(seen, assignment, pod_template->at("spec"))) return std::nullopt;
+        if (assignment["topologyAssignment"].is_object()) add_gate(pod_template->at("spec"));
         add_marks(workload, set, pod_template->at("metadata"));
     }
     if (!kind.suspend.empty()) at_path(made, kind.suspend) = false;
@@ -89,7 +98,7 @@ Value restored(const JobKind& kind, const Value& job, const Value& workload) {
         if (pod_template == nullptr || original.is_null()) continue;
         for (const char* part : {"labels", "annotations"})
             set_or_erase(pod_template->at("metadata"), part, original["metadata"][part]);
-        for (const char* part : {"nodeSelector", "tolerations"})
+        for (const char* part : {"nodeSelector", "tolerations", "schedulingGates"})
             set_or_erase(pod_template->at("spec"), part, original["spec"][part]);
     }
     return made;

@@ -9,6 +9,7 @@
 #include "control/owner.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
+#include "control/queue/topology.h"
 
 namespace muster::control::queue {
 namespace {
@@ -88,9 +89,12 @@ std::variant<Priority, MissingClass> priority_of(const kube::Cache& seen, const 
 Value to_pod_sets(const std::vector<PodSet>& pod_sets) {
     Value list = Value::array();
     for (const PodSet& set : pod_sets) {
-        list.push(Value::object({{"name", set.name},
-                                 {"count", set.count},
-                                 {"template", pod_template_of(set.pod_template)}}));
+        Value made = Value::object({{"name", set.name},
+                                    {"count", set.count},
+                                    {"template", pod_template_of(set.pod_template)}});
+        Value request = topology_request_of(set.pod_template);
+        if (!request.is_null()) made.set("topologyRequest", std::move(request));
+        list.push(std::move(made));
     }
     return list;
 }

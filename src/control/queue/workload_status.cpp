@@ -8,6 +8,7 @@
 #include "control/fold_pod.h"
 #include "control/queue/fold.h"
 #include "control/queue/names.h"
+#include "control/queue/topology.h"
 #include "control/queue/workload.h"
 #include "decide/why_text.h"
 
@@ -25,10 +26,12 @@ Value admission_of(const decide::Assignment& assignment) {
         Value usage = Value::object();
         for (const auto& [resource, amount] : set.usage)
             usage.set(resource, quantity_text(resource, amount));
-        sets.push(Value::object({{"name", set.name},
-                                 {"flavors", std::move(flavors)},
-                                 {"resourceUsage", std::move(usage)},
-                                 {"count", set.count}}));
+        Value made = Value::object({{"name", set.name},
+                                    {"flavors", std::move(flavors)},
+                                    {"resourceUsage", std::move(usage)},
+                                    {"count", set.count}});
+        if (set.topology) made.set("topologyAssignment", topology_assignment_of(*set.topology));
+        sets.push(std::move(made));
     }
     return Value::object(
         {{"clusterQueue", assignment.cluster_queue}, {"podSetAssignments", std::move(sets)}});
@@ -85,12 +88,26 @@ std::string requeued_message(std::string_view reason) {
     return "The workload backoff was finished";
 }
 
+/// Places that were found anew for pods of a failed node.
+void move_places(Value& admission, const decide::Assignment& assignment) {
+    for (Value& set : admission.at("podSetAssignments").mutable_items()) {
+        for (const decide::PodSetAssignment& held : assignment.pod_sets) {
+            if (!held.topology || set["name"].text_or("main") != held.name) continue;
+            if (fold_topology_assignment(set["topologyAssignment"]) != held.topology)
+                set.set("topologyAssignment", topology_assignment_of(*held.topology));
+        }
+    }
+}
+
 }  // namespace
 
 Told tell_admitted(const kube::Object& workload, const decide::Assignment& assignment, Time now) {
     Told told{workload.value["status"], {}};
-    if (has_admission(workload.value)) return told;
     Value& status = told.status;
+    if (has_admission(workload.value)) {
+        move_places(status.at("admission"), assignment);
+        return told;
+    }
     status.set("admission", admission_of(assignment));
     Value& conditions = status.at("conditions");
     const std::string queue = assignment.cluster_queue;

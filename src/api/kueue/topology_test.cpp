@@ -1,0 +1,84 @@
+// api/kueue/topology_test.cpp - the two forms of a topology assignment say the same.
+#include "api/kueue/topology.h"
+
+#include <doctest/doctest.h>
+
+#include "api/json.h"
+#include "api/kueue/rules.h"
+#include "base/random.h"
+
+namespace muster::api {
+namespace {
+
+Value parsed(std::string_view text) {
+    auto result = parse_json(text);
+    REQUIRE(std::holds_alternative<Parsed>(result));
+    return std::get<Parsed>(std::move(result)).value;
+}
+
+}  // namespace
+
+TEST_CASE("what domains share is said once") {
+    const Value domains = parsed(R"({"levels":["block","kubernetes.io/hostname"],"domains":[
+        {"values":["b1","node-1-gpu"],"count":2},{"values":["b1","node-27-gpu"],"count":2}]})");
+    const Value slices = compressed_topology(domains);
+    CHECK(to_json(slices["slices"]) ==
+          R"([{"domainCount":2,"valuesPerLevel":[{"universal":"b1"},)"
+          R"({"individual":{"prefix":"node-","suffix":"-gpu","roots":["1","27"]}}],)"
+          R"("podCounts":{"universal":2}}])");
+    CHECK(expanded_topology(slices) == domains);
+}
+
+TEST_CASE("one domain, none, and values that contain each other survive") {
+    for (const char* text : {R"({"levels":["host"],"domains":[{"values":["a"],"count":3}]})",
+                             R"({"levels":["host"],"domains":[]})",
+                             R"({"levels":["host"],"domains":[{"values":["aa"],"count":1},
+             {"values":["a"],"count":2},{"values":["aaa"],"count":3}]})"}) {
+        const Value domains = parsed(text);
+        CHECK(expanded_topology(compressed_topology(domains)) == domains);
+    }
+}
+
+TEST_CASE("any assignment comes back from its slices") {
+    Random random(4);
+    for (int round = 0; round < 300; ++round) {
+        Value domains = Value::array();
+        for (std::uint64_t i = 0; i < random.below(6); ++i) {
+            Value values = Value::array();
+            for (int level = 0; level < 2; ++level)
+                values.push(random.suffix(static_cast<int>(random.below(4))));
+            domains.push(Value::object({{"values", std::move(values)},
+                                        {"count", static_cast<std::int64_t>(random.below(3))}}));
+        }
+        const Value assignment = Value::object(
+            {{"levels", Value::array({"block", "rack"})}, {"domains", std::move(domains)}});
+        CHECK(expanded_topology(compressed_topology(assignment)) == assignment);
+    }
+}
+
+TEST_CASE("a workload's places are slices in v1beta2 and domains in v1beta1") {
+    const Value old = parsed(R"({"apiVersion":"kueue.x-k8s.io/v1beta1","status":{"admission":{
+        "podSetAssignments":[{"name":"main","topologyAssignment":{"levels":["host"],
+        "domains":[{"values":["n1"],"count":2}]}},{"name":"other"}]}}})");
+    const Value now = convert_workload(old, "v1beta2");
+    const Value& sets = now.path("status.admission.podSetAssignments");
+    CHECK(sets[0]["topologyAssignment"]["slices"][0]["domainCount"].integer_or(0) == 1);
+    CHECK(sets[1]["topologyAssignment"].is_null());
+    CHECK(convert_workload(now, "v1beta1")["status"] == old["status"]);
+}
+
+TEST_CASE("a topology names each level once, and nodes only as the last") {
+    const auto words = [](const char* levels) {
+        std::string all;
+        const Value object = parsed(std::string(R"({"spec":{"levels":)") + levels + "}}");
+        for (const FieldError& error : validate_topology(object, nullptr))
+            all += error.text;
+        return all;
+    };
+    CHECK(words(R"([{"nodeLabel":"a"},{"nodeLabel":"kubernetes.io/hostname"}])").empty());
+    CHECK(words(R"([{"nodeLabel":"a"},{"nodeLabel":"a"}])").ends_with("must be unique"));
+    CHECK(words(R"([{"nodeLabel":"kubernetes.io/hostname"},{"nodeLabel":"a"}])")
+              .ends_with("can only be used at the lowest level of topology"));
+}
+
+}  // namespace muster::api
