@@ -279,7 +279,9 @@ void Round::overtake(const Nominee& nominee) {
         pending(nominee).stop_leading();
         restless.insert(nominee.root);
     }
-    // Nodes are shared by all trees: what another tree has taken is news here.
+    // Nodes are shared by all trees: what another tree has taken is news here. Places that are kept
+    // for one of another tree may be free again in the next round.
+    if (!wants_of_nominee(nominee).empty()) restless.insert(nominee.root);
     if (nominee.ledger_version != world.ledger.version()) effect.insert(nominee.root);
 }
 

@@ -193,6 +193,8 @@ void World::give_back(WorkloadId id) {
         }
     }
     queue(entry.held->queue).holders.erase(id);
+    // Nodes are shared by all trees.
+    if (topologies.holds(name_of(id))) topologies_changed = true;
     topologies.release(name_of(id));
     to_repair.erase(id);
     wake_tree(entry.held->queue);

@@ -52,14 +52,13 @@ const std::vector<NotYet>& not_yet() {
         {"resources.transformations", {"[]"}, "transforming resources"},
         {"resources.deviceClassMappings", {"[]"}, "dynamic resource allocation"},
         {"objectRetentionPolicies", {"{}"}, "removing finished Workloads"},
-        {"featureGates", {"{}"}, "feature gates"},
     };
     return table;
 }
 
 /// Top-level members that `not_yet` and the frameworks speak about.
 bool is_known_section(std::string_view name) {
-    if (name == "integrations") return true;
+    if (name == "integrations" || name == "featureGates") return true;
     return std::any_of(not_yet().begin(), not_yet().end(), [&](const NotYet& row) {
         return row.path.substr(0, row.path.find('.')) == name;
     });
@@ -67,6 +66,25 @@ bool is_known_section(std::string_view name) {
 
 constexpr std::array<std::string_view, 4> frameworks{
     "batch/job", "ray.io/raycluster", "ray.io/rayjob", "workload.codeflare.dev/appwrapper"};
+
+/// The gates that choose between what both are there.
+std::optional<std::string> read_gates(const Value& gates, decide::Options& options) {
+    using decide::TopologyProfile;
+    for (const auto& [name, value] : gates.members()) {
+        if (name == "TASBalancedPlacement" && value.is_boolean()) {
+            options.topologies.spread = value.boolean_or(false) ? TopologyProfile::Spread::balanced
+                                                                : TopologyProfile::Spread::packed;
+        } else if (name == "TASProfileMixed" && value.is_boolean()) {
+            options.topologies.choice = value.boolean_or(true) ? TopologyProfile::Choice::mixed
+                                                               : TopologyProfile::Choice::best_fit;
+        } else {
+            return "featureGates." + name + ": " + api::to_json(value) +
+                   " is not supported by this version of Muster; there are TASBalancedPlacement "
+                   "and TASProfileMixed, true or false";
+        }
+    }
+    return std::nullopt;
+}
 
 std::optional<std::string> fault_of_kueue(const Value& document) {
     for (const auto& [name, value] : document.members()) {
@@ -128,6 +146,7 @@ std::variant<decide::Options, WrongConfiguration> read_configuration(std::string
         if (right_kind && (version == "config.kueue.x-k8s.io/v1beta1" ||
                            version == "config.kueue.x-k8s.io/v1beta2")) {
             fault = fault_of_kueue(document.value);
+            if (!fault) fault = read_gates(document.value["featureGates"], options);
         } else if (right_kind && version == "muster.dev/v1alpha1") {
             fault = read_own(document.value, options);
         } else {

@@ -39,6 +39,17 @@ TEST_CASE("what would change a decision and is not obeyed is refused by name") {
     CHECK_FALSE(fault("a: [").empty());
 }
 
+TEST_CASE("feature gates choose how places in topologies are found; others are refused by name") {
+    const auto read = read_configuration(
+        std::string(kueue) + "featureGates: {TASBalancedPlacement: true, TASProfileMixed: false}");
+    REQUIRE(std::holds_alternative<decide::Options>(read));
+    const decide::TopologyProfile& profile = std::get<decide::Options>(read).topologies;
+    CHECK(profile.spread == decide::TopologyProfile::Spread::balanced);
+    CHECK(profile.choice == decide::TopologyProfile::Choice::best_fit);
+    CHECK(fault(std::string(kueue) + "featureGates: {PriorityBoost: true}")
+              .starts_with("featureGates.PriorityBoost: true is not supported"));
+}
+
 TEST_CASE("the aggregate check of MCAD is a switch") {
     const auto read = read_configuration(
         "apiVersion: muster.dev/v1alpha1\nkind: Configuration\n"
