@@ -85,6 +85,11 @@ std::vector<std::string> waiting_in(const State& state, std::string_view cluster
 /// The reason for which it waits, as last decided. Absent when it does not wait or is unknown.
 std::optional<WaitReason> wait_reason(const State& state, std::string_view workload);
 
+/// Of waiting workloads of one queue that need the same at one priority only the first is tried,
+/// and what is found holds for the others. Who was tried in place of this one; absent when it
+/// stands for itself.
+std::optional<std::string> tried_in_place_of(const State& state, std::string_view workload);
+
 /// What it holds. Absent when it holds nothing or is unknown.
 std::optional<Assignment> assignment_of(const State& state, std::string_view workload);
 

@@ -119,6 +119,19 @@ std::vector<std::string> waiting_in(const State& state, std::string_view cluster
     return names;
 }
 
+std::optional<std::string> tried_in_place_of(const State& state, std::string_view workload) {
+    const World& world = state.world();
+    const auto id = world.workload_names.find(workload);
+    if (!id || !world.workload(*id).enqueued) return std::nullopt;
+    const QueueId queue = *world.workload(*id).enqueued;
+    static const auto before_all = std::make_shared<const std::string>();
+    const Turn first_of_rank{world.turn_of(*id).rank, Time{INT64_MIN}, before_all, WorkloadId{}};
+    const auto& members = world.queue(queue).pending.members_of(world.class_of(*id, queue));
+    const auto first = members.lower_bound(first_of_rank);
+    if (first == members.end() || first->workload == *id) return std::nullopt;
+    return *first->name;
+}
+
 std::optional<WaitReason> wait_reason(const State& state, std::string_view workload) {
     const World& world = state.world();
     const auto id = world.workload_names.find(workload);

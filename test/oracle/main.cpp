@@ -10,18 +10,28 @@
 
 #include "test/oracle/planner_cluster.h"
 #include "test/oracle/report.h"
+#include "test/oracle/server_cluster.h"
 
 namespace muster::oracle {
 namespace {
 
 struct Flags {
     std::string cases = ORACLE_CASES;
-    std::string floor = ORACLE_FLOOR;
+    std::string floors = ORACLE_FLOORS;
     std::vector<std::string> only;
     std::string show;
     bool list = false;
     bool raise = false;
+    bool server = false;
+    std::size_t every = 0;  // 0: what the floor was measured with.
 };
+
+/// The floor through the server is that of every eighth case: the whole takes minutes.
+constexpr std::size_t every_through_server = 8;
+
+std::size_t floor_every(const Flags& flags) {
+    return flags.server ? every_through_server : 1;
+}
 
 bool is_wanted(const Case& recorded, const Flags& flags) {
     if (!flags.show.empty()) return recorded.id == flags.show;
@@ -34,9 +44,14 @@ bool is_wanted(const Case& recorded, const Flags& flags) {
 
 std::vector<Played> play_all(const std::vector<Case>& cases, const Flags& flags) {
     std::vector<Played> played;
+    const bool chosen = !flags.only.empty() || !flags.show.empty();
+    const std::size_t every = flags.every != 0 ? flags.every : chosen ? 1 : floor_every(flags);
+    std::size_t number = 0;
     for (const Case& recorded : cases) {
-        if (!is_wanted(recorded, flags)) continue;
-        const std::unique_ptr<Cluster> cluster = make_planner_cluster(recorded.variant);
+        if (!is_wanted(recorded, flags) || number++ % every != 0) continue;
+        const std::unique_ptr<Cluster> cluster = flags.server
+                                                     ? make_server_cluster(recorded.variant)
+                                                     : make_planner_cluster(recorded.variant);
         Played one;
         one.recorded = &recorded;
         one.outcome = play(recorded, *cluster);
@@ -66,8 +81,8 @@ int run(const Flags& flags) {
     std::fputs(table(families).c_str(), stdout);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     std::printf("%zu cases in %.1f s\n", played.size(), took.count());
-    if (!flags.only.empty()) return 0;
-    Floor floor(flags.floor);
+    if (!flags.only.empty() || (flags.every != 0 && flags.every != floor_every(flags))) return 0;
+    Floor floor(flags.floors + (flags.server ? "/floor_server.txt" : "/floor.txt"));
     if (flags.raise) floor.raise(families);
     const std::vector<std::string> missed = floor.missed(families);
     for (const std::string& line : missed)
@@ -82,10 +97,13 @@ int main(int argc, char** argv) {
     muster::oracle::Flags flags;
     CLI::App app("Plays the recorded cases of Kueue against Muster's queues.");
     app.add_option("--cases", flags.cases, "a recorded file, or a folder of them");
-    app.add_option("--floor", flags.floor, "the file with the least agreement that passes");
+    app.add_option("--floors", flags.floors, "the folder with the least agreement that passes");
     app.add_option("--only", flags.only, "cases whose id contains one of these")->delimiter(',');
     app.add_option("--show", flags.show, "one case in full, expected (-) against got (+)");
     app.add_flag("--list", flags.list, "a line for each case that differs");
+    app.add_flag("--server", flags.server,
+                 "through the API server and the whole control plane, not the planner alone");
+    app.add_option("--every", flags.every, "only every n-th case; 1: all");
     app.add_flag("--raise", flags.raise, "raise the floor to the agreement of this run");
     CLI11_PARSE(app, argc, argv);
     return muster::oracle::run(flags);

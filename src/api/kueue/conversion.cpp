@@ -113,6 +113,18 @@ Value convert_cluster_queue(Value object, std::string_view to_version) {
     return object;
 }
 
+Value convert_cohort(Value object, std::string_view to_version) {
+    if (!object.is_object() || is_at(object, to_version)) return object;
+    Value* spec = object_in(&object, "spec");
+    if (to_version == "v1beta2") {
+        rename(spec, "parent", "parentName");
+    } else {
+        rename(spec, "parentName", "parent");
+    }
+    set_version(object, to_version);
+    return object;
+}
+
 Value convert_local_queue(Value object, std::string_view to_version) {
     if (!object.is_object() || is_at(object, to_version)) return object;
     Value* status = object_in(&object, "status");

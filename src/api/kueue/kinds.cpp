@@ -64,6 +64,19 @@ Kind cluster_queue() {
     return kind;
 }
 
+Kind cohort() {
+    Kind kind = make("Cohort", "cohorts", {"co"}, Scope::cluster, Status::subresource, {});
+    kind.convert = convert_cohort;
+    kind.validate = validate_cohort;
+    return kind;
+}
+
+Kind topology() {
+    Kind kind = make("Topology", "topologies", {"topo"}, Scope::cluster, Status::none, {});
+    kind.validate = validate_topology;
+    return kind;
+}
+
 Kind local_queue() {
     Kind kind = make("LocalQueue", "localqueues", {"lq", "queue", "queues"}, Scope::namespaced,
                      Status::subresource,
@@ -91,16 +104,11 @@ Kind workload() {
     return kind;
 }
 
-Kind topology() {
-    Kind kind = make("Topology", "topologies", {"topo"}, Scope::cluster, Status::none, {});
-    kind.validate = validate_topology;
-    return kind;
-}
-
 }  // namespace
 
 std::vector<Kind> kueue_kinds() {
     return {cluster_queue(),
+            cohort(),
             local_queue(),
             resource_flavor(),
             topology(),

@@ -11,6 +11,7 @@
 namespace muster::api {
 
 Value convert_cluster_queue(Value object, std::string_view to_version);
+Value convert_cohort(Value object, std::string_view to_version);
 Value convert_local_queue(Value object, std::string_view to_version);
 Value convert_workload(Value object, std::string_view to_version);
 
@@ -18,6 +19,7 @@ void default_workload(Value& workload);
 
 /// Each takes objects of either version and names the fields as that version does.
 std::vector<FieldError> validate_cluster_queue(const Value& object, const Value* old);
+std::vector<FieldError> validate_cohort(const Value& object, const Value* old);
 std::vector<FieldError> validate_local_queue(const Value& object, const Value* old);
 std::vector<FieldError> validate_resource_flavor(const Value& object, const Value* old);
 std::vector<FieldError> validate_topology(const Value& object, const Value* old);

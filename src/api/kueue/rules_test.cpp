@@ -65,13 +65,63 @@ TEST_CASE("the queue objects of the documents are valid as they stand") {
 
 TEST_CASE("what is not obeyed yet is refused in words, its default is not") {
     const Value queue = queue_with(
-        R"({"cohort":"team","preemption":{"withinClusterQueue":"LowerPriority",
-        "reclaimWithinCohort":"Never"},"fairSharing":{"weight":"1"}})");
+        R"({"cohort":"team","preemption":{"withinClusterQueue":"LowerPriority"},
+        "quotaManagement":{"a":1},"concurrentAdmissionPolicy":{"b":2}})");
     const std::vector<FieldError> errors = validate_cluster_queue(queue, nullptr);
     REQUIRE(errors.size() == 2);
-    CHECK(errors[0].field == "spec.cohort");
-    CHECK(errors[0].text == "Forbidden: cohorts are not supported yet by this version of Muster");
-    CHECK(errors[1].field == "spec.preemption.withinClusterQueue");
+    CHECK(errors[0].field == "spec.concurrentAdmissionPolicy");
+    CHECK(errors[0].text ==
+          "Forbidden: concurrent admission is not supported yet by this version of Muster");
+    CHECK(errors[1].field == "spec.quotaManagement");
+}
+
+TEST_CASE("who is in no cohort neither borrows nor lends, and nobody lends more than is his own") {
+    const char* groups = R"("resourceGroups":[{"coveredResources":["cpu"],"flavors":[{"name":"a",
+        "resources":[{"name":"cpu","nominalQuota":1,"borrowingLimit":1,"lendingLimit":2}]}]}])";
+    const auto faults = [&](const std::string& cohort) {
+        std::vector<std::string> texts;
+        for (const FieldError& error : validate_cluster_queue(
+                 queue_with("{" + cohort + std::string(groups) + "}"), nullptr)) {
+            texts.push_back(error.text);
+        }
+        return texts;
+    };
+    const std::string nil = "must be nil when cohort is empty";
+    const std::string own = "Invalid value: 2: must be less than or equal to the nominalQuota";
+    CHECK(faults("") ==
+          std::vector<std::string>{"Invalid value: 1: " + nil, "Invalid value: 2: " + nil, own});
+    CHECK(faults(R"("cohort":"c",)") == std::vector<std::string>{own});
+}
+
+TEST_CASE("rules that exclude each other and odd weights are refused") {
+    const std::vector<FieldError> errors =
+        validate_cluster_queue(queue_with(R"({"cohort":"c","fairSharing":{"weight":"-1"},
+        "preemption":{"reclaimWithinCohort":"Never","borrowWithinCohort":{"policy":"LowerPriority"}},
+        "flavorFungibility":{"preference":"PreemptionOverBorrowing"}})"),
+                               nullptr);
+    REQUIRE(errors.size() == 3);
+    CHECK(errors[0].field == "spec.preemption");
+    CHECK(errors[1].field == "spec.flavorFungibility.preference");
+    CHECK(errors[2].field == "spec.fairSharing.weight");
+}
+
+TEST_CASE("a cohort's parent has another name in v1beta1") {
+    const Value old = parsed(R"({"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"Cohort",
+        "spec":{"parent":"root"}})");
+    const Value now = convert_cohort(old, "v1beta2");
+    CHECK(now["spec"]["parentName"].text() == "root");
+    CHECK(convert_cohort(now, "v1beta1") == old);
+    CHECK(validate_cohort(now, nullptr).empty());
+}
+
+TEST_CASE("one pod set may start with fewer pods") {
+    const auto faults = [](const std::string& sets) {
+        return validate_workload(parsed(R"({"spec":{"podSets":)" + sets + "}}"), nullptr).size();
+    };
+    CHECK(faults(R"([{"name":"a","count":3,"minCount":1}])") == 0);
+    CHECK(faults(R"([{"name":"a","count":3,"minCount":4}])") == 1);
+    CHECK(faults(R"([{"name":"a","count":3,"minCount":1},{"name":"b","count":2,"minCount":1}])") ==
+          1);
 }
 
 TEST_CASE("quotas must match the covered resources, and each name stands once") {

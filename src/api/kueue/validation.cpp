@@ -25,19 +25,8 @@ struct NotYet {
 
 const std::vector<NotYet>& not_yet_of_cluster_queues() {
     static const std::vector<NotYet> table = {
-        {"spec.cohort", {""}, "cohorts are"},
-        {"spec.cohortName", {""}, "cohorts are"},
-        {"spec.resourceGroups.[].flavors.[].resources.[].borrowingLimit", {}, "borrowing is"},
-        {"spec.resourceGroups.[].flavors.[].resources.[].lendingLimit", {}, "lending is"},
-        {"spec.preemption.withinClusterQueue", {"Never", ""}, "preemption is"},
-        {"spec.preemption.reclaimWithinCohort", {"Never", ""}, "preemption is"},
-        {"spec.preemption.borrowWithinCohort.policy", {"Never", ""}, "preemption is"},
-        {"spec.flavorFungibility.whenCanBorrow", {"Borrow", "MayStopSearch", ""}, "this is"},
-        {"spec.flavorFungibility.whenCanPreempt", {"TryNextFlavor", ""}, "this is"},
-        {"spec.flavorFungibility.preference", {""}, "this is"},
         {"spec.admissionChecks.[]", {}, "admission checks are"},
         {"spec.admissionChecksStrategy.admissionChecks.[]", {}, "admission checks are"},
-        {"spec.fairSharing.weight", {"1", ""}, "fair sharing is"},
         {"spec.admissionScope", {}, "admission fair sharing is"},
         {"spec.concurrentAdmissionPolicy", {}, "concurrent admission is"},
         {"spec.quotaManagement", {}, "quota management is"},
@@ -48,14 +37,6 @@ const std::vector<NotYet>& not_yet_of_cluster_queues() {
 const std::vector<NotYet>& not_yet_of_local_queues() {
     static const std::vector<NotYet> table = {
         {"spec.fairSharing.weight", {"1", ""}, "fair sharing is"}};
-    return table;
-}
-
-const std::vector<NotYet>& not_yet_of_workloads() {
-    static const std::vector<NotYet> table = {
-        {"spec.podSets.[].minCount", {}, "partial admission is"},
-        {"spec.preemptionGates.[]", {}, "preemption is"},
-    };
     return table;
 }
 
@@ -99,8 +80,37 @@ void check_name(const Value& name, const Path& path, Errors& errors) {
     add_invalid(errors, path, name, dns1123_subdomain_faults(name.as_string()));
 }
 
+std::optional<Quantity> quantity_of(const Value& value) {
+    if (value.is_null()) return std::nullopt;
+    return Quantity::parse(value.is_string() ? value.as_string() : to_json(value));
+}
+
+/// Only what is part of a cohort can lend and borrow; a queue lends at most what is its own.
+enum class Owner { queue, cohort };
+enum class Standing { alone, in_cohort };
+
+void check_limits(const Value& quota, Owner owner, Standing standing, const Path& path,
+                  Errors& errors) {
+    const char* of = owner == Owner::queue ? "cohort" : "parent";
+    for (const char* limit : {"borrowingLimit", "lendingLimit"}) {
+        if (quota[limit].is_null()) continue;
+        check_not_negative(quota[limit], path.child(limit), errors);
+        if (standing == Standing::alone) {
+            errors.push_back(invalid(path.child(limit), quota[limit],
+                                     "must be nil when " + std::string(of) + " is empty"));
+        }
+    }
+    const std::optional<Quantity> nominal = quantity_of(quota["nominalQuota"]);
+    const std::optional<Quantity> lending = quantity_of(quota["lendingLimit"]);
+    if (owner == Owner::queue && nominal && lending && *lending > *nominal) {
+        errors.push_back(invalid(path.child("lendingLimit"), quota["lendingLimit"],
+                                 "must be less than or equal to the nominalQuota"));
+    }
+}
+
 /// A flavor's quotas must be those of the covered resources, in their order.
-void check_flavor(const Value& flavor, const Value& covered, const Path& path, Errors& errors) {
+void check_flavor(const Value& flavor, const Value& covered, Owner owner, Standing standing,
+                  const Path& path, Errors& errors) {
     const Path resources = path.child("resources");
     if (flavor["resources"].size() != covered.size()) {
         errors.push_back(invalid(resources, static_cast<std::int64_t>(flavor["resources"].size()),
@@ -115,10 +125,12 @@ void check_flavor(const Value& flavor, const Value& covered, const Path& path, E
                                      "must match the name in coveredResources"));
         }
         check_not_negative(quota["nominalQuota"], item.child("nominalQuota"), errors);
+        check_limits(quota, owner, standing, item, errors);
     }
 }
 
-void check_resource_groups(const Value& groups, const Path& path, Errors& errors) {
+void check_resource_groups(const Value& groups, Owner owner, Standing standing, const Path& path,
+                           Errors& errors) {
     std::set<std::string> resources;
     std::set<std::string> flavors;
     for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -137,7 +149,7 @@ void check_resource_groups(const Value& groups, const Path& path, Errors& errors
             const Value& flavor = groups[i]["flavors"][j];
             const Path flavor_path = flavors_path.item(j);
             check_name(flavor["name"], flavor_path.child("name"), errors);
-            check_flavor(flavor, covered, flavor_path, errors);
+            check_flavor(flavor, covered, owner, standing, flavor_path, errors);
             if (!flavors.insert(flavor["name"].text()).second) {
                 errors.push_back(duplicate(flavor_path.child("name"), flavor["name"]));
             }
@@ -145,6 +157,57 @@ void check_resource_groups(const Value& groups, const Path& path, Errors& errors
     }
     if (resources.size() > 256) errors.push_back(too_many(path, resources.size(), 256));
     if (flavors.size() > 256) errors.push_back(too_many(path, flavors.size(), 256));
+}
+
+/// 0, or more than a billionth.
+void check_weight(const Value& weight, const Path& path, Errors& errors) {
+    const std::optional<Quantity> parsed = quantity_of(weight);
+    if (!parsed || parsed->is_zero()) return;
+    if (parsed->is_negative()) {
+        errors.push_back(invalid(path, weight, "must be greater than or equal to 0"));
+    } else if (*parsed <= *Quantity::parse("1n")) {
+        errors.push_back(
+            invalid(path, weight, "When weight is not 0, it must be greater than 10^-9"));
+    }
+}
+
+bool is_named(const Value& spec, const char* field) {
+    return !spec[field].text_or("").empty();
+}
+
+void check_preemption(const Value& preemption, const Path& path, Errors& errors) {
+    const std::string_view reclaim = preemption["reclaimWithinCohort"].text_or("Never");
+    const std::string_view borrow = preemption["borrowWithinCohort"]["policy"].text_or("Never");
+    if (reclaim == "Never" && borrow != "Never") {
+        errors.push_back(invalid(path, preemption,
+                                 "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never"));
+    }
+}
+
+void check_fungibility(const Value& fungibility, const Path& path, Errors& errors) {
+    if (!is_named(fungibility, "preference")) return;
+    if (fungibility["whenCanBorrow"].text_or("") == "TryNextFlavor" &&
+        fungibility["whenCanPreempt"].text_or("TryNextFlavor") == "TryNextFlavor") {
+        return;
+    }
+    errors.push_back(invalid(path.child("preference"), fungibility["preference"],
+                             "can only be set when both whenCanBorrow and whenCanPreempt are "
+                             "TryNextFlavor"));
+}
+
+/// One pod set may start with fewer pods than it has, and with at least one.
+void check_min_counts(const Value& pod_sets, const Path& path, Errors& errors) {
+    bool seen = false;
+    for (std::size_t i = 0; i < pod_sets.size(); ++i) {
+        const Value& least = pod_sets[i]["minCount"];
+        if (least.is_null()) continue;
+        const Path field = path.item(i).child("minCount");
+        if (least.integer_or(0) > pod_sets[i]["count"].integer_or(1))
+            errors.push_back(
+                invalid(field, least, "minCount should be positive and less or equal to count"));
+        if (seen) errors.push_back(invalid(path, pod_sets, "at most one podSet can use minCount"));
+        seen = true;
+    }
 }
 
 bool holds(const Value& workload, std::string_view condition) {
@@ -255,10 +318,35 @@ void default_workload(Value& workload) {
 std::vector<FieldError> validate_cluster_queue(const Value& object, const Value*) {
     Errors errors;
     const Path spec = Path().child("spec");
-    check_resource_groups(object["spec"]["resourceGroups"], spec.child("resourceGroups"), errors);
+    const Value& fields = object["spec"];
+    const bool shares = is_named(fields, "cohort") || is_named(fields, "cohortName");
+    for (const char* name : {"cohort", "cohortName"})
+        check_name(fields[name], spec.child(name), errors);
+    check_resource_groups(fields["resourceGroups"], Owner::queue,
+                          shares ? Standing::in_cohort : Standing::alone,
+                          spec.child("resourceGroups"), errors);
+    check_preemption(fields["preemption"], spec.child("preemption"), errors);
+    check_fungibility(fields["flavorFungibility"], spec.child("flavorFungibility"), errors);
+    check_weight(fields["fairSharing"]["weight"], spec.child("fairSharing").child("weight"),
+                 errors);
     check_label_selector(object["spec"]["namespaceSelector"], spec.child("namespaceSelector"),
                          errors);
     refuse_all(not_yet_of_cluster_queues(), object, errors);
+    return errors;
+}
+
+std::vector<FieldError> validate_cohort(const Value& object, const Value*) {
+    Errors errors;
+    const Path spec = Path().child("spec");
+    const Value& fields = object["spec"];
+    const bool has_parent = is_named(fields, "parent") || is_named(fields, "parentName");
+    for (const char* name : {"parent", "parentName"})
+        check_name(fields[name], spec.child(name), errors);
+    check_resource_groups(fields["resourceGroups"], Owner::cohort,
+                          has_parent ? Standing::in_cohort : Standing::alone,
+                          spec.child("resourceGroups"), errors);
+    check_weight(fields["fairSharing"]["weight"], spec.child("fairSharing").child("weight"),
+                 errors);
     return errors;
 }
 
@@ -325,10 +413,10 @@ std::vector<FieldError> validate_workload(const Value& object, const Value* old)
         const Path item = list.item(i);
         check_requests(pod_sets[i], item, errors);
     }
+    check_min_counts(pod_sets, list, errors);
     check_name(object["spec"]["queueName"], spec.child("queueName"), errors);
     check_reclaimable(object, old, errors);
     if (old != nullptr) check_workload_update(object, *old, errors);
-    refuse_all(not_yet_of_workloads(), object, errors);
     return errors;
 }
 

@@ -44,10 +44,7 @@ const std::vector<NotYet>& not_yet() {
         {"integrations.labelKeysToCopy", {"[]"}, "copying labels to Workloads"},
         {"integrations.podOptions", {"{}"}, "the integration of plain pods"},
         {"multiKueue", {"{}"}, "MultiKueue"},
-        {"fairSharing.enable", {"false"}, "fair sharing"},
-        {"fairSharing.preemptionStrategies", {"[]"}, "fair sharing"},
         {"admissionFairSharing", {}, "admission fair sharing"},
-        {"resources.quotaCheckStrategy", {"\"BlockUndeclared\""}, "another check of quotas"},
         {"resources.excludeResourcePrefixes", {"[]"}, "leaving out resources"},
         {"resources.transformations", {"[]"}, "transforming resources"},
         {"resources.deviceClassMappings", {"[]"}, "dynamic resource allocation"},
@@ -58,7 +55,7 @@ const std::vector<NotYet>& not_yet() {
 
 /// Top-level members that `not_yet` and the frameworks speak about.
 bool is_known_section(std::string_view name) {
-    if (name == "integrations" || name == "featureGates") return true;
+    if (name == "integrations" || name == "fairSharing" || name == "featureGates") return true;
     return std::any_of(not_yet().begin(), not_yet().end(), [&](const NotYet& row) {
         return row.path.substr(0, row.path.find('.')) == name;
     });
@@ -83,6 +80,42 @@ std::optional<std::string> read_gates(const Value& gates, decide::Options& optio
                    "and TASProfileMixed, true or false";
         }
     }
+    return std::nullopt;
+}
+
+/// v1beta1 has a switch, v1beta2 the section itself.
+std::optional<std::string> read_fair_sharing(const Value& document, decide::Options& options) {
+    using Strategy = decide::Options::Strategy;
+    const Value& section = document["fairSharing"];
+    for (const auto& [name, value] : section.members()) {
+        if (name != "enable" && name != "preemptionStrategies")
+            return "fairSharing." + name + ": no such field";
+    }
+    const bool old = document["apiVersion"].text_or("").ends_with("/v1beta1");
+    if (!section.is_object() || !section["enable"].boolean_or(!old)) return std::nullopt;
+    std::vector<Strategy> strategies;
+    for (const Value& strategy : section["preemptionStrategies"].items()) {
+        if (strategy.text_or("") == "LessThanOrEqualToFinalShare") {
+            strategies.push_back(Strategy::less_than_or_equal_to_final_share);
+        } else if (strategy.text_or("") == "LessThanInitialShare") {
+            strategies.push_back(Strategy::less_than_initial_share);
+        } else {
+            return "fairSharing.preemptionStrategies: " + api::to_json(strategy) +
+                   " is neither LessThanOrEqualToFinalShare nor LessThanInitialShare";
+        }
+    }
+    options.fair_sharing = std::move(strategies);
+    return std::nullopt;
+}
+
+std::optional<std::string> read_quota_check(const Value& document, decide::Options& options) {
+    const Value& strategy = document.path("resources.quotaCheckStrategy");
+    if (strategy.is_null() || strategy.text_or("") == "BlockUndeclared") return std::nullopt;
+    if (strategy.text_or("") != "IgnoreUndeclared") {
+        return "resources.quotaCheckStrategy: " + api::to_json(strategy) +
+               " is neither BlockUndeclared nor IgnoreUndeclared";
+    }
+    options.undeclared = decide::Options::Undeclared::ignore;
     return std::nullopt;
 }
 
@@ -147,6 +180,8 @@ std::variant<decide::Options, WrongConfiguration> read_configuration(std::string
                            version == "config.kueue.x-k8s.io/v1beta2")) {
             fault = fault_of_kueue(document.value);
             if (!fault) fault = read_gates(document.value["featureGates"], options);
+            if (!fault) fault = read_fair_sharing(document.value, options);
+            if (!fault) fault = read_quota_check(document.value, options);
         } else if (right_kind && version == "muster.dev/v1alpha1") {
             fault = read_own(document.value, options);
         } else {

@@ -30,8 +30,8 @@ integrations: {frameworks: [batch/job, ray.io/rayjob]}
 }
 
 TEST_CASE("what would change a decision and is not obeyed is refused by name") {
-    CHECK(fault(std::string(kueue) + "fairSharing: {enable: true}")
-              .starts_with("fairSharing.enable"));
+    CHECK(fault(std::string(kueue) + "admissionFairSharing: {usageHalfLifeTime: 1h}")
+              .starts_with("admissionFairSharing"));
     CHECK(fault(std::string(kueue) + "integrations: {frameworks: [jobset.x-k8s.io/jobset]}")
               .find("\"jobset.x-k8s.io/jobset\" is not supported yet") != std::string::npos);
     CHECK(fault(std::string(kueue) + "quotas: 1") == "quotas: no such field");
@@ -48,6 +48,26 @@ TEST_CASE("feature gates choose how places in topologies are found; others are r
     CHECK(profile.choice == decide::TopologyProfile::Choice::best_fit);
     CHECK(fault(std::string(kueue) + "featureGates: {PriorityBoost: true}")
               .starts_with("featureGates.PriorityBoost: true is not supported"));
+}
+
+TEST_CASE("fair sharing and the check of undeclared resources are obeyed, in both versions") {
+    using Strategy = decide::Options::Strategy;
+    const auto options = [](const std::string& version, const std::string& rest) {
+        const auto read = read_configuration("apiVersion: config.kueue.x-k8s.io/" + version +
+                                             "\nkind: Configuration\n" + rest);
+        REQUIRE(std::holds_alternative<decide::Options>(read));
+        return std::get<decide::Options>(read);
+    };
+    CHECK_FALSE(options("v1beta1", "fairSharing: {enable: false}").fair_sharing);
+    CHECK_FALSE(options("v1beta1", "fairSharing: {}").fair_sharing);
+    CHECK(options("v1beta1", "fairSharing: {enable: true}").fair_sharing->empty());
+    CHECK(*options("v1beta2", "fairSharing: {preemptionStrategies: [LessThanInitialShare]}")
+               .fair_sharing == std::vector{Strategy::less_than_initial_share});
+    CHECK(options("v1beta2", "resources: {quotaCheckStrategy: IgnoreUndeclared}").undeclared ==
+          decide::Options::Undeclared::ignore);
+    CHECK_FALSE(fault(std::string(kueue) + "fairSharing: {enable: true, preemptionStrategies: [x]}")
+                    .empty());
+    CHECK_FALSE(fault(std::string(kueue) + "resources: {quotaCheckStrategy: Sometimes}").empty());
 }
 
 TEST_CASE("the aggregate check of MCAD is a switch") {

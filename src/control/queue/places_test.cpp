@@ -24,7 +24,7 @@ struct Admitted : cluster::SmallCluster {
           conditions: [{type: Admitted, status: 'True'}],
           admission: {clusterQueue: q, podSetAssignments: [{name: main, count: 3,
             topologyAssignment: {levels: [kubernetes.io/hostname], slices: [{domainCount: 2,
-              valuesPerLevel: [{individual: {prefix: n, roots: ['1', '2']}}],
+              valuesPerLevel: [{individual: {prefix: 'n', roots: ['1', '2']}}],
               podCounts: {individual: [2, 1]}}]}}]}}})");
 
     void pod(const std::string& name, const std::string& index) {

@@ -83,8 +83,8 @@ std::pair<std::string, std::string> backoff_words(const decide::WaitReason& reas
 }  // namespace
 
 QueuePlanner::QueuePlanner(decide::Options options, std::function<bool()> may_decide)
-    : may_decide_(std::move(may_decide)) {
-    decide::apply(state_, decide::OptionsSet{options});
+    : may_decide_(std::move(may_decide)), shares_fairly_(options.fair_sharing.has_value()) {
+    decide::apply(state_, decide::OptionsSet{std::move(options)});
 }
 
 std::vector<std::pair<api::GroupResource, std::string>> QueuePlanner::watches() const {
@@ -93,6 +93,7 @@ std::vector<std::pair<api::GroupResource, std::string>> QueuePlanner::watches() 
             {flavors, kueue},
             {cluster_queues, kueue},
             {local_queues, kueue},
+            {cohorts, kueue},
             {workloads, kueue},
             {namespaces, "v1"},
             {nodes, "v1"},
@@ -133,6 +134,7 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
     fold(seen);
     const decide::Decision decision = decide::decide(state_, now);
     take(seen, decision);
+    speak_again();
     if (decision.look_again) result.look_again = std::max(*decision.look_again - now, Duration{});
     while (!to_write_.empty()) {
         // An AppWrapper may send its Workload back: that one is looked at in the next round.
@@ -162,12 +164,18 @@ void QueuePlanner::take(const kube::Cache& seen, const decide::Decision& decisio
         to_write_.insert(found->second);
         mark_queues(entries_.at(found->second));
     };
-    for (const decide::Admit& admit : decision.admits)
+    for (const decide::Admit& admit : decision.admits) {
         mark(admit.workload);
+        moved_.insert(admit.workload);
+    }
     for (const decide::Move& move : decision.moves)
         mark(move.workload);
-    for (const decide::Wait& wait : decision.waits)
-        mark(wait.workload);
+    for (const decide::Wait& wait : decision.waits) {
+        const auto found = key_of_.find(wait.workload);
+        if (found == key_of_.end()) continue;
+        to_write_.insert(found->second);
+        if (wait.reason->rule != Rule::local_queue_stopped) mark_queues(entries_.at(found->second));
+    }
     for (const decide::Evict& evict : decision.evicts) {
         mark(evict.workload);
         const auto found = key_of_.find(evict.workload);
@@ -176,6 +184,28 @@ void QueuePlanner::take(const kube::Cache& seen, const decide::Decision& decisio
         const kube::ObjectPtr by =
             preemptor == key_of_.end() ? nullptr : seen.find(preemptor->second);
         evictions_[found->second] = eviction_of(evict, by.get());
+    }
+}
+
+// Who was spoken for by a workload that has moved on is spoken for by the next, who must say so.
+void QueuePlanner::speak_again() {
+    for (const std::string& id : std::exchange(moved_, {})) {
+        auto left = silent_.extract(id);
+        if (left.empty()) continue;
+        for (auto& members = left.mapped(); !members.empty();) {
+            const auto member = id_of(*members.begin());
+            const auto next = member ? decide::tried_in_place_of(state_, *member) : member;
+            const auto speaker = next ? key_of_.find(*next) : key_of_.end();
+            if (speaker == key_of_.end()) {
+                to_write_.insert(*members.begin());
+                members.erase(members.begin());
+                continue;
+            }
+            to_write_.insert(speaker->second);
+            members.erase(speaker->second);
+            silent_[*next].merge(members);
+            break;
+        }
     }
 }
 
@@ -206,7 +236,9 @@ void QueuePlanner::write_workload(const kube::Cache& seen, const api::Key& key, 
         told = tell_evicted(*object,
                             eviction_of({entry.id, decide::Evict::Reason::deactivated, ""}), now);
     } else if (const auto reason = decide::wait_reason(state_, entry.id)) {
-        told = tell_waiting(*object, *reason, entry.queues, now);
+        const std::string tried = decide::tried_in_place_of(state_, entry.id).value_or("");
+        if (!tried.empty()) silent_[tried].insert(key);
+        told = tell_waiting(*object, *reason, tried, entry.queues, now);
         const bool stopped = reason->rule == Rule::local_queue_stopped ||
                              reason->rule == Rule::cluster_queue_stopped;
         if (stopped) {
@@ -277,10 +309,14 @@ void QueuePlanner::write_wrapper(const kube::Cache& seen, const api::Key& key, T
 void QueuePlanner::write_queues(const kube::Cache& seen, Time now, Reconciled& result) {
     std::set<api::Key> keys = std::exchange(queues_to_write_, {});
     std::set<api::Key> behind;
-    for (const api::Key& key : keys) {
-        const kube::ObjectPtr queue = key.resource == local_queues ? seen.find(key) : nullptr;
+    for (const api::Key& key : std::exchange(moved_in_, {})) {
+        const kube::ObjectPtr queue = seen.find(key);
         if (queue != nullptr)
             behind.insert({cluster_queues, "", queue->value["spec"]["clusterQueue"].text()});
+    }
+    if (shares_fairly_ && !behind.empty()) {
+        for (const kube::ObjectPtr& cohort : seen.list(cohorts))
+            keys.insert(cohort->key);
     }
     keys.merge(behind);
     for (const api::Key& key : keys) {
@@ -290,6 +326,8 @@ void QueuePlanner::write_queues(const kube::Cache& seen, Time now, Reconciled& r
             write_local_queue(seen, *object, now, result);
         } else if (key.resource == cluster_queues) {
             write_cluster_queue(*object, now, result);
+        } else if (key.resource == cohorts) {
+            write_cohort(*object, result);
         } else if (key.resource == flavors) {
             write_flavor(seen, *object, result);
         }
@@ -320,6 +358,12 @@ void QueuePlanner::write_local_queue(const kube::Cache& seen, const kube::Object
     const kube::ObjectPtr behind =
         seen.find({cluster_queues, "", queue.value["spec"]["clusterQueue"].text()});
     if (auto write = status_write(queue, local_queue_status(queue, behind.get(), *report, now)))
+        result.writes.push_back(std::move(*write));
+}
+
+void QueuePlanner::write_cohort(const kube::Object& cohort, Reconciled& result) {
+    const auto share = decide::weighted_share_of_cohort(state_, cohort.key.name);
+    if (auto write = status_write(cohort, cohort_status(cohort, share)))
         result.writes.push_back(std::move(*write));
 }
 

@@ -45,6 +45,7 @@ private:
         std::string uid;
         api::Key local_queue;  // Empty name: none.
         Time queued;
+        bool active = false;          // Its object has said so.
         bool holds = false;           // The objects have said so.
         bool ending = false;          // The objects have said so, and it still holds.
         Queues queues = Queues::ran;  // When it was last told why it waits.
@@ -70,6 +71,7 @@ private:
     void end_wrapper(Entry& entry, const api::Key& key, Quiet quiet);
     std::string workload_of_pod(const kube::Cache& seen, const kube::Object& pod) const;
     void mark_queues(const Entry& entry);
+    void mark_if_moved(Entry& entry, const kube::Object& workload);
     void mark_all_queues(const kube::Cache& seen);
 
     // planner.cpp: decisions into writes.
@@ -77,10 +79,12 @@ private:
     void write_workload(const kube::Cache& seen, const api::Key& key, Time now, Reconciled& result);
     void write_wrapper(const kube::Cache& seen, const api::Key& key, Time now, Reconciled& result);
     void take_back_workload(const kube::Object& wrapper, const kube::Object& workload);
+    void speak_again();
     void write_queues(const kube::Cache& seen, Time now, Reconciled& result);
     void write_cluster_queue(const kube::Object& queue, Time now, Reconciled& result);
     void write_local_queue(const kube::Cache& seen, const kube::Object& queue, Time now,
                            Reconciled& result);
+    void write_cohort(const kube::Object& cohort, Reconciled& result);
     void write_flavor(const kube::Cache& seen, const kube::Object& flavor, Reconciled& result);
     void send(Entry& entry, const kube::Object& object, const api::Value& status,
               Reconciled& result);
@@ -94,8 +98,12 @@ private:
     std::set<api::Key> to_write_;                    // Workloads and AppWrappers to look at.
     std::set<api::Key> ending_wrappers_;      // Their quota goes back when their pods are gone.
     std::map<api::Key, Eviction> evictions_;  // Of Workloads, decided and not yet seen.
-    std::set<api::Key> queues_to_write_;      // ClusterQueues, LocalQueues, ResourceFlavors.
+    std::set<api::Key> queues_to_write_;  // ClusterQueues, LocalQueues, Cohorts, ResourceFlavors.
+    std::set<api::Key> moved_in_;         // LocalQueues whose workloads have moved.
+    std::map<std::string, std::set<api::Key>> silent_;  // Who is spoken for, by the speaker's id.
+    std::set<std::string> moved_;                       // Ids that may speak for nobody any more.
     Time queues_written_;
+    bool shares_fairly_ = false;  // Shares are written, and change with every admission.
 };
 
 /// The queue of an AppWrapper, "" without; those with one are Workloads to the state.

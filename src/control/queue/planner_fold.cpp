@@ -202,6 +202,7 @@ void QueuePlanner::forget(const api::Key& key) {
         key_of_.erase(found->second.id);
     }
     mark_queues(found->second);
+    moved_.insert(found->second.id);
     entries_.erase(found);
     evictions_.erase(key);
     ending_wrappers_.erase(key);
@@ -232,9 +233,8 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
     if (object->value["spec"]["queueName"].text_or("").empty()) return;
     Entry& entry = entry_of(*object, wanted_id(*object));
     if (entry.over && !object->is_terminating()) return;
-    mark_queues(entry);
-    entry.local_queue = {local_queues, key.ns, object->value["spec"]["queueName"].text()};
-    mark_queues(entry);
+    moved_.insert(entry.id);
+    mark_if_moved(entry, *object);
     if (is_finished(object->value)) {
         finish(entry);
         return;
@@ -373,11 +373,28 @@ void QueuePlanner::fold_pod_object(const kube::Cache& seen, const api::Key& key,
 }
 
 void QueuePlanner::mark_queues(const Entry& entry) {
-    if (!entry.local_queue.name.empty()) queues_to_write_.insert(entry.local_queue);
+    if (entry.local_queue.name.empty()) return;
+    queues_to_write_.insert(entry.local_queue);
+    moved_in_.insert(entry.local_queue);
+}
+
+// Most changes of a Workload are conditions, which queues do not count.
+void QueuePlanner::mark_if_moved(Entry& entry, const kube::Object& workload) {
+    const api::Key now{local_queues, workload.key.ns, workload.value["spec"]["queueName"].text()};
+    const bool active = workload.value["spec"]["active"].boolean_or(true);
+    const bool holds = has_admission(workload.value);
+    if (entry.local_queue == now && entry.active == active && entry.holds == holds && !holds &&
+        !workload.is_terminating() && !is_finished(workload.value)) {
+        return;
+    }
+    mark_queues(entry);
+    entry.local_queue = now;
+    entry.active = active;
+    mark_queues(entry);
 }
 
 void QueuePlanner::mark_all_queues(const kube::Cache& seen) {
-    for (const api::GroupResource& resource : {cluster_queues, local_queues, flavors}) {
+    for (const api::GroupResource& resource : {cluster_queues, local_queues, cohorts, flavors}) {
         for (const kube::ObjectPtr& queue : seen.list(resource))
             queues_to_write_.insert(queue->key);
     }

@@ -112,6 +112,13 @@ Value cluster_queue_status(const kube::Object& queue, const decide::QueueReport&
     return status;
 }
 
+Value cohort_status(const kube::Object& cohort, std::optional<std::int64_t> weighted_share) {
+    if (!weighted_share) return cohort.value["status"];
+    Value status = status_of(cohort);
+    status.at("fairSharing").set("weightedShare", *weighted_share);
+    return status;
+}
+
 Value local_queue_status(const kube::Object& queue, const kube::Object* cluster_queue,
                          const decide::QueueReport& report, Time now) {
     Value status = status_of(queue);

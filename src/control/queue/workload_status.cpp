@@ -61,6 +61,11 @@ void count_eviction(Value& status, const std::string& reason) {
     evictions.push(Value::object({{"reason", reason}, {"underlyingCause", ""}, {"count", 1}}));
 }
 
+bool was_looked_at(decide::WaitReason::Rule rule) {
+    using Rule = decide::WaitReason::Rule;
+    return rule != Rule::behind_head;
+}
+
 std::string text_or_word(std::string_view text, const char* word) {
     return text.empty() ? word : std::string(text);
 }
@@ -128,23 +133,24 @@ Told tell_admitted(const kube::Object& workload, const decide::Assignment& assig
     return told;
 }
 
-Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason, Queues queues,
-                  Time now) {
+Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason,
+                  const std::string& tried, Queues queues, Time now) {
     Told told{workload.value["status"], {}};
     if (has_admission(workload.value)) return told;
     const Value before = condition_of(told.status, "QuotaReserved");
-    // Behind a head nobody has looked at it: the reason of its last try stays, as in Kueue, or
-    // none.
-    const bool tried = reason.rule != decide::WaitReason::Rule::behind_head;
-    if (!tried && before["status"].text_or("") != "False") return told;
+    // Whom nobody has looked at keeps the reason of its last try, as in Kueue, or has none.
+    const bool looked_at = was_looked_at(reason.rule) && tried.empty();
+    if (!looked_at && before["status"].text_or("") != "False") return told;
     if (told.status.is_null()) told.status = Value::object();
     Value& conditions = told.status.at("conditions");
-    const std::string message = decide::condition_message(reason);
-    std::string word = tried ? decide::condition_reason(reason) : before["reason"].text();
-    if (!tried && (queues == Queues::were_stopped || word == "Deactivated"))
+    const std::string message =
+        tried.empty() ? decide::condition_message(reason)
+                      : "Needs the same as " + tried + ": " + decide::condition_message(reason);
+    std::string word = looked_at ? decide::condition_reason(reason) : before["reason"].text();
+    if (!looked_at && (queues == Queues::were_stopped || word == "Deactivated"))
         word = "PendingEvaluation";
     const bool news = set_condition(conditions, {"QuotaReserved", "False", word, message}, now);
-    if (news && tried) told.events.push_back({workload.key, "Warning", word, message, ""});
+    if (news && looked_at) told.events.push_back({workload.key, "Warning", word, message, ""});
     const Value requeued = condition_of(told.status, "Requeued");
     if (const char* again = requeued_reason(requeued, reason.rule))
         set_condition(conditions, {"Requeued", "True", again, requeued_message(again)}, now);

@@ -25,9 +25,10 @@ Told tell_admitted(const kube::Object& workload, const decide::Assignment& assig
 /// Whether a queue of it was stopped when it was last told why it waits.
 enum class Queues { ran, were_stopped };
 
-/// It waits, and why. Unchanged when its status says so already.
-Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason, Queues before,
-                  Time now);
+/// It waits, and why. Unchanged when its status says so already. `tried` is who was tried in its
+/// place, empty: itself.
+Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason,
+                  const std::string& tried, Queues before, Time now);
 
 /// It must stop.
 struct Eviction {

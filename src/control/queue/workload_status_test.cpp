@@ -24,9 +24,9 @@ decide::WaitReason waits(Rule rule) {
 struct Waiting : cluster::SmallCluster {
     kube::ObjectPtr workload = put(workloads, "{metadata: {namespace: n, name: w}}");
 
-    const api::Value& tell(Rule rule, Queues before) {
+    const api::Value& tell(Rule rule, Queues before, const std::string& tried = "") {
         api::Value value = workload->value;
-        const Told told = tell_waiting(*workload, waits(rule), before, now);
+        const Told told = tell_waiting(*workload, waits(rule), tried, before, now);
         value.set("status", told.status);
         workload = store(workloads, std::move(value));
         return condition_of(workload->value["status"], "QuotaReserved");
@@ -40,6 +40,16 @@ TEST_CASE("behind a head nobody has looked at a workload: it says nothing of its
     const api::Value& behind = w.tell(Rule::behind_head, Queues::ran);
     CHECK(behind["reason"].text() == "Suspended");
     CHECK(behind["message"].text().find("workload n/first") != std::string::npos);
+}
+
+TEST_CASE("of equal workloads the first speaks: the others keep what they said, or say nothing") {
+    Waiting w;
+    CHECK(w.tell(Rule::quota, Queues::ran, "workload n/first").is_null());
+    w.tell(Rule::flavor_missing, Queues::ran);
+    const api::Value& after = w.tell(Rule::quota, Queues::ran, "workload n/first");
+    CHECK(after["reason"].text() == "Suspended");
+    CHECK(after["message"].text().starts_with("Needs the same as workload n/first: "));
+    CHECK(w.tell(Rule::quota, Queues::ran)["reason"].text() == "WaitingForQuota");
 }
 
 TEST_CASE("after a stop or a deactivation a workload behind a head is to be looked at") {
