@@ -193,8 +193,12 @@ void World::give_back(WorkloadId id) {
         }
     }
     queue(entry.held->queue).holders.erase(id);
-    // Nodes are shared by all trees.
-    if (topologies.holds(name_of(id))) topologies_changed = true;
+    // Nodes are shared by all trees; heads that are never parked see what another tree gives back.
+    if (topologies.holds(name_of(id))) {
+        for (const QueueId other : standing) {
+            if (queue(other).pending.is_strict()) to_try.insert(other);
+        }
+    }
     topologies.release(name_of(id));
     to_repair.erase(id);
     wake_tree(entry.held->queue);
