@@ -336,6 +336,8 @@ struct Apply {
         WorkloadEntry& entry = world.workload(*id);
         if (entry.phase == Phase::finished || entry.phase == Phase::evicting) return;
         if (entry.phase == Phase::holding) {
+            // Whoever is to preempt it has waited for that.
+            if (entry.seen == Seen::decided) world.to_try.insert(entry.held->queue);
             entry.seen = Seen::observed;
             if (change.reserved != Time{}) entry.held->reserved = change.reserved;
             if (world.assignment(*entry.held) == change.assignment) return;
@@ -359,7 +361,9 @@ struct Apply {
 
     void operator()(const WorkloadReleased& change) const {
         const auto id = world.workload_names.find(change.id);
-        if (id && world.workload(*id).held != nullptr) release(world, *id, Phase::waiting);
+        if (!id || world.workload(*id).held == nullptr) return;
+        world.requeued.insert(world.workload(*id).held->queue);
+        release(world, *id, Phase::waiting);
     }
 
     void operator()(const WorkloadFinished& change) const {

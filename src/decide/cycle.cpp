@@ -47,17 +47,6 @@ void Deciding::settle() {
     if (std::exchange(world.structure_changed, false)) {
         world.tree.settle();
         world.find_roots();
-        for (std::size_t i = 0; i < world.queues.size(); ++i) {
-            for (GroupPlan& group : world.queue(static_cast<QueueId>(i)).plan.groups) {
-                group.label_keys.clear();
-                for (const FlavorId flavor : group.flavors) {
-                    if (!world.book.spec(flavor)) continue;
-                    for (const auto& [key, value] : world.book.spec(flavor)->node_labels) {
-                        group.label_keys.insert(key);
-                    }
-                }
-            }
-        }
         for (std::size_t i = 1; i < world.queues.size(); ++i) {
             const auto id = static_cast<QueueId>(i);
             const auto before = std::pair(world.queue(id).active, world.queue(id).detail);
@@ -210,13 +199,27 @@ void Deciding::wake_for_topologies() {
     }
 }
 
-// Everybody in a tree where something was given back is tried again.
+// What was given back is first for those who stand in front of their queues and for those who gave
+// it back; then everybody in the tree is tried again. When several gave back at once, StrictFIFO's
+// heads wait for the others.
 void Deciding::wake_freed_trees() {
     if (world.to_wake.empty()) return;
-    std::set<QuotaNode> roots;
-    for (const QueueId id : std::exchange(world.to_wake, {}))
-        roots.insert(world.tree.root_of(world.queue(id).plan.node));
-    for (const QuotaNode root : roots) {
+    std::map<QuotaNode, std::int64_t> freed;
+    for (const auto& [id, times] : std::exchange(world.to_wake, {}))
+        freed[world.tree.root_of(world.queue(id).plan.node)] += times;
+    const std::set<QueueId> requeued = std::exchange(world.requeued, {});
+    const std::set<QueueId> others = std::exchange(world.to_try, {});
+    for (const auto& [root, times] : freed) {
+        for (const QueueId id : world.queues_by_root[root]) {
+            const Pending& pending = world.queue(id).pending;
+            const bool heads = pending.is_strict() && world.standing.contains(id) && times == 1;
+            if (heads || pending.leader() || requeued.contains(id)) world.to_try.insert(id);
+        }
+    }
+    while (!world.to_try.empty())
+        round(std::set<QueueId>(world.to_try));
+    world.to_try.insert(others.begin(), others.end());
+    for (const auto& [root, times] : freed) {
         for (const QueueId id : world.queues_by_root[root]) {
             world.queue(id).pending.wake();
             world.to_try.insert(id);
@@ -241,7 +244,7 @@ void Deciding::block(QueueId id, ClassKey key, WaitReason reason) {
         Pending::News& told = world.classes_to_tell[{id, key}];
         told = std::max(told, news);
     }
-    blocked[{id, key}] = decision.admits.size();
+    blocked[{id, key}] = admitted.size();
 }
 
 // Whoever was tried before the last admission is tried once more, so that the numbers of its reason
@@ -251,7 +254,8 @@ void Deciding::refresh_reasons() {
     for (const auto& [which, admitted_before] : std::exchange(blocked, {})) {
         const auto& [id, key] = which;
         const Pending& pending = world.queue(id).pending;
-        if (admitted_before == decision.admits.size() || !pending.has(key)) continue;
+        if (admitted_before == admitted.size() || !pending.has(key) || !pending.is_blocked(key))
+            continue;
         if (pending.reason_of(key)->rule == WaitReason::Rule::preemption_gated ||
             pending.reason_of(key)->rule == WaitReason::Rule::preemption_circle) {
             continue;

@@ -24,6 +24,7 @@ struct Deciding {
     World& world;
     Time now;
     Decision decision{};
+    std::set<WorkloadId> admitted{};  // By this decision.
     std::set<QueueId> visited{};
     // Tried and not fitting, with the number of admissions before.
     std::map<std::pair<QueueId, ClassKey>, std::size_t> blocked{};

@@ -114,7 +114,8 @@ enum class PreemptionCause {
 };
 
 /// It must stop now. It holds what it has until WorkloadReleased. A workload that is being evicted
-/// already is not named a second time, whoever else wants it gone.
+/// already is not named a second time, whoever else wants it gone. One that is to be preempted
+/// although this same decision admits it is named after WorkloadAdmitted has been applied.
 ///
 /// With `preempted` the conditions are Evicted (reason Preempted) and Preempted (reason `cause`).
 struct Evict {

@@ -72,6 +72,7 @@ Attempt Evaluation::without_quota() {
 Preemptor Evaluation::preemptor() const {
     const WorkloadEntry& entry = scene.world.workload(what.workload);
     Preemptor made;
+    made.workload = what.workload;
     made.queue = what.queue;
     made.priority = entry.priority;
     made.queued = entry.queued == Time{} ? entry.created : entry.queued;

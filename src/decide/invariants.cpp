@@ -42,6 +42,37 @@ void check_usage(const World& world, std::vector<std::string>& broken) {
     }
 }
 
+/// What cohorts are said to use follows from what is held below them.
+void check_tree(const World& world, std::vector<std::string>& broken) {
+    if (world.structure_changed) return;
+    QuotaTree fresh = world.tree;
+    fresh.settle();
+    for (const auto& [name, id] : world.cohort_names.by_name()) {
+        const QuotaNode node = world.cohorts[index(id)].node;
+        for (const FlavorResource what : fresh.known(node)) {
+            if (world.tree.usage(node, what) == fresh.usage(node, what)) continue;
+            broken.push_back("cohort " + std::string(name) + " uses " +
+                             std::to_string(world.tree.usage(node, what).value) + ", below it " +
+                             std::to_string(fresh.usage(node, what).value));
+        }
+    }
+}
+
+/// Whoever leads a queue waits in it, and is tried again with every change.
+void check_leaders(const World& world, std::vector<std::string>& broken) {
+    for (const auto& [name, id] : world.queue_names.by_name()) {
+        const Pending& pending = world.queue(id).pending;
+        if (!pending.leader()) continue;
+        const WorkloadEntry& entry = world.workload(pending.leader()->turn.workload);
+        if (pending.is_strict() || entry.enqueued != id) {
+            broken.push_back("queue " + std::string(name) + " has a leader that does not wait");
+        }
+        if (!world.standing.contains(id) && !world.to_try.contains(id)) {
+            broken.push_back("queue " + std::string(name) + " forgot its leader");
+        }
+    }
+}
+
 /// Everyone is in exactly one place, according to the phase.
 void check_phases(const World& world, std::vector<std::string>& broken) {
     std::map<WorkloadId, std::int64_t> times;
@@ -111,7 +142,9 @@ std::vector<std::string> broken_invariants(const State& state) {
     for (std::string& words : state.world().topologies.broken_invariants())
         broken.push_back(std::move(words));
     check_usage(state.world(), broken);
+    check_tree(state.world(), broken);
     check_phases(state.world(), broken);
+    check_leaders(state.world(), broken);
     check_waiting(state.world(), broken);
     return broken;
 }

@@ -37,6 +37,7 @@ std::map<std::string, std::map<std::string, QueueReport::Use>> quotas_of(const W
         const auto use = flavor->second.find(world.book.resources.name_of(what.resource));
         if (use == flavor->second.end()) continue;
         use->second.used = world.tree.usage(entry.plan.node, what);
+        if (!world.tree.parent_of(entry.plan.node)) continue;  // Nobody to borrow from.
         use->second.borrowed =
             std::max(Amount{}, use->second.used - world.tree.nominal(entry.plan.node, what));
     }

@@ -34,16 +34,20 @@ struct Round {
     void take_turn(Nominee& nominee);
     enum class Overlap { none, resolved };
     Overlap resolve_overlap(Nominee& nominee);
-    bool fits_now(Nominee& nominee) const;
+    bool fits_now(Nominee& nominee);
     bool has_places_now(Nominee& nominee, const std::vector<Victim>& leave) const;
     void keep_places(const Nominee& nominee);
     PlaceWants wants_of_nominee(const Nominee& nominee) const;
+    enum class Kept { put_aside, back };
+    void change_kept(Kept change);
     void admit(Nominee& nominee);
     void preempt(Nominee& nominee);
     bool goes_in_circles(const Nominee& nominee) const;
     void evict(const Nominee& nominee, const Victim& victim);
     void refuse(Nominee& nominee);
-    void overtake(const Nominee& nominee);
+    bool searches_on(Nominee& nominee);
+    bool begins_again(const Nominee& nominee);
+    void overtake(Nominee& nominee);
     void wait_in_front(const Nominee& nominee, WaitReason reason);
     void keep(const Nominee& nominee, const std::vector<Share>& shares);
     void keep_what_it_may_take(const Nominee& nominee);
@@ -94,9 +98,7 @@ void Round::take_turn(Nominee& nominee) {
         attempt.reason.victims = names_of(attempt.victims);
         return refuse(nominee);
     }
-    if (!fits_now(nominee)) return overtake(nominee);
-    if (attempt.mode == Mode::preempt) return preempt(nominee);
-    if (overlap == Overlap::resolved) {
+    if (overlap == Overlap::resolved && attempt.mode == Mode::fit) {
         WaitReason reason;
         reason.rule = WaitReason::Rule::deferred;
         reason.cluster_queue = world.queue_names.name_of(nominee.queue);
@@ -104,6 +106,8 @@ void Round::take_turn(Nominee& nominee) {
         keep(nominee, attempt.fit.total());
         return wait_in_front(nominee, std::move(reason));
     }
+    if (!fits_now(nominee)) return overtake(nominee);
+    if (attempt.mode == Mode::preempt) return preempt(nominee);
     admit(nominee);
 }
 
@@ -125,19 +129,28 @@ Round::Overlap Round::resolve_overlap(Nominee& nominee) {
     return Overlap::resolved;
 }
 
-// Earlier ones of this round may have taken its place.
-bool Round::fits_now(Nominee& nominee) const {
+// Earlier ones of this round may have taken its place. Victims count as gone for whoever waits for
+// them; who would start now has to fit beside them as well.
+bool Round::fits_now(Nominee& nominee) {
     std::vector<Victim> leave = nominee.attempt.victims;
     if (const auto others = gone.find(nominee.root); others != gone.end()) {
         leave.insert(leave.end(), others->second.begin(), others->second.end());
     }
-    static const std::set<WorkloadId> nobody;
-    const Removal removal({world, world.tree, nobody}, leave);
-    if (!still_fits(world.tree, nominee.node, nominee.attempt.fit)) return false;
-    if (!has_places_now(nominee, leave)) return false;
+    {
+        static const std::set<WorkloadId> nobody;
+        const Removal removal({world, world.tree, nobody}, leave);
+        if (!still_fits(world.tree, nominee.node, nominee.attempt.fit)) return false;
+    }
+    if (nominee.attempt.mode == Mode::preempt) return has_places_now(nominee, leave);
+    if (!has_places_now(nominee, {})) return false;
+    if (!leave.empty()) {
+        change_kept(Kept::put_aside);
+        const bool fits = still_fits(world.tree, nominee.node, nominee.attempt.fit);
+        change_kept(Kept::back);
+        if (!fits) return false;
+    }
     const Shape& shape = world.shapes.of(nominee.key.shape);
-    if (nominee.attempt.mode == Mode::preempt || shape.binds == Workload::Binds::quota ||
-        nominee.ledger_version == world.ledger.version()) {
+    if (shape.binds == Workload::Binds::quota || nominee.ledger_version == world.ledger.version()) {
         return true;
     }
     std::vector<std::int64_t> counts;
@@ -169,6 +182,16 @@ PlaceWants Round::wants_of_nominee(const Nominee& nominee) const {
                     nominee.attempt.fit);
 }
 
+void Round::change_kept(Kept change) {
+    for (const auto& [node, share] : kept) {
+        if (change == Kept::back) {
+            world.tree.add_usage(node, share.what, share.amount);
+        } else {
+            world.tree.remove_usage(node, share.what, share.amount);
+        }
+    }
+}
+
 void Round::admit(Nominee& nominee) {
     const WorkloadId id = nominee.turn.workload;
     const Shape& shape = world.shapes.of(nominee.key.shape);
@@ -187,6 +210,7 @@ void Round::admit(Nominee& nominee) {
     entry.phase = Phase::holding;
     entry.seen = WorkloadEntry::Seen::decided;
     entry.told.reset();
+    deciding.admitted.insert(id);
     deciding.decision.admits.push_back({world.name_of(id), world.assignment(held)});
     const bool bound_to_nodes = shape.binds == Workload::Binds::quota_and_nodes;
     world.hold(id, std::move(held));
@@ -226,10 +250,16 @@ bool Round::goes_in_circles(const Nominee& nominee) const {
         });
 }
 
-// Whoever is leaving already leaves once.
+// Whoever is leaving already leaves once. Of an admission of this very decision nobody has heard
+// yet: it ends when the objects have shown it.
 void Round::evict(const Nominee& nominee, const Victim& victim) {
     const WorkloadEntry& entry = world.workload(victim.workload);
-    if (entry.phase != Phase::holding || entry.object == WorkloadEntry::Object::removed) return;
+    if (entry.phase != Phase::holding || entry.object == WorkloadEntry::Object::removed ||
+        deciding.admitted.contains(victim.workload)) {
+        return;
+    }
+    effect.insert(nominee.root);
+    ++world.preemptions[nominee.root][{*nominee.turn.name, world.name_of(victim.workload)}];
     Evict evict;
     evict.workload = world.name_of(victim.workload);
     evict.reason = Evict::Reason::preempted;
@@ -238,11 +268,9 @@ void Round::evict(const Nominee& nominee, const Victim& victim) {
     evict.preemptor = *nominee.turn.name;
     evict.preemptor_path = world.path_of(nominee.queue);
     evict.path = world.path_of(entry.held->queue);
-    ++world.preemptions[nominee.root][{evict.preemptor, evict.workload}];
     deciding.mark_evicting(victim.workload);
     deciding.searched.clear();
     deciding.decision.evicts.push_back(std::move(evict));
-    effect.insert(nominee.root);
 }
 
 // It waits until something is given back, unless flavors are left to be tried.
@@ -253,27 +281,50 @@ void Round::refuse(Nominee& nominee) {
         waiting.stop_leading();
         restless.insert(nominee.root);
     }
-    if (!nominee.attempt.memory.empty()) {
-        std::size_t flavors = 0;
-        for (const GroupPlan& group : world.queue(nominee.queue).plan.groups)
-            flavors += group.flavors.size();
-        Deciding::Progress& progress = deciding.progress[id];
-        if (progress.rounds < flavors) {
-            progress = {std::move(nominee.attempt.memory), progress.rounds + 1};
-            // A head that stays in front begins anew each time: that alone moves nothing.
-            if (!deciding.searched.contains(id)) effect.insert(nominee.root);
-            return;
-        }
-    }
+    if (searches_on(nominee) || begins_again(nominee)) return;
     deciding.progress.erase(id);
     deciding.searched.insert(id);
     if (!waiting.is_blocked(nominee.key) && !waiting.is_strict()) effect.insert(nominee.root);
     deciding.block(nominee.queue, nominee.key, std::move(nominee.attempt.reason));
 }
 
-void Round::overtake(const Nominee& nominee) {
-    deciding.progress.erase(nominee.turn.workload);
-    deciding.searched.insert(nominee.turn.workload);
+// It is tried again in the next round, from the flavor after the last one tried. Not without end:
+// several pod sets may pass the flavors on to each other.
+bool Round::searches_on(Nominee& nominee) {
+    if (nominee.attempt.memory.empty()) return false;
+    std::size_t flavors = 0;
+    for (const GroupPlan& group : world.queue(nominee.queue).plan.groups)
+        flavors += group.flavors.size();
+    Deciding::Progress& progress = deciding.progress[nominee.turn.workload];
+    if (progress.rounds >= flavors) return false;
+    progress = {std::move(nominee.attempt.memory), progress.rounds + 1};
+    // A head that stays in front begins anew each time: that alone moves nothing.
+    if (!deciding.searched.contains(nominee.turn.workload)) effect.insert(nominee.root);
+    return true;
+}
+
+// The first flavors may be free by now, when others went before it there in an earlier round.
+bool Round::begins_again(const Nominee& nominee) {
+    const auto known = deciding.progress.find(nominee.turn.workload);
+    if (known == deciding.progress.end() || known->second.memory.empty()) return false;
+    static const std::set<WorkloadId> nobody;
+    Try what{nominee.queue, nominee.key, nominee.turn.workload};
+    what.preempting = Try::Preempting::left_out;
+    change_kept(Kept::put_aside);
+    const Attempt again = evaluate({world, world.tree, nobody}, world.ledger, what);
+    change_kept(Kept::back);
+    if (again.mode != Mode::fit) return false;
+    known->second.memory.clear();
+    deciding.overtaken.emplace(nominee.queue, nominee.key);
+    restless.insert(nominee.root);
+    return true;
+}
+
+void Round::overtake(Nominee& nominee) {
+    if (!searches_on(nominee)) {
+        deciding.progress.erase(nominee.turn.workload);
+        deciding.searched.insert(nominee.turn.workload);
+    }
     deciding.overtaken.emplace(nominee.queue, nominee.key);
     if (pending(nominee).leads(nominee.turn.workload)) {
         pending(nominee).stop_leading();
@@ -332,8 +383,7 @@ void Round::keep_what_it_may_take(const Nominee& nominee) {
 // A tree is at rest when a round had no effect there. The order of trying may change on its own for
 // a while: who waits in front steps back when others overtake it.
 void Round::finish() {
-    for (auto share = kept.rbegin(); share != kept.rend(); ++share)
-        world.tree.remove_usage(share->first, share->second.what, share->second.amount);
+    change_kept(Kept::put_aside);
     for (const std::string& holder : kept_places)
         world.topologies.release(holder);
     for (const auto& [root, queues] : played) {

@@ -24,14 +24,18 @@ namespace muster::decide {
 //   node       NAME RESOURCE=AMOUNT... [label=..]... [taint=..]... [cordoned] [notready]
 //              Its name is its hostname label.
 //   namespace  NAME [label=K:V]...
-//   cohort     NAME [parent=NAME] [QUOTAS]
-//   queue      NAME [strict] [stop=hold|hold_and_drain] [cohort=NAME] [namespaces=none|K:V] QUOTAS
+//   cohort     NAME [parent=NAME] [weight=N.N] [QUOTAS]
+//   queue      NAME [strict] [stop=hold|hold_and_drain] [cohort=NAME] [namespaces=none|K:V]
+//              [within=lower|lower_or_newer] [reclaim=lower|any] [while_borrowing=lower[:PRIORITY]]
+//              [when_can_borrow=next] [when_can_preempt=stop] [prefer=borrowing|preemption]
+//              [weight=N.N] QUOTAS
 //              QUOTAS: RESOURCE=AMOUNT[,borrow=AMOUNT][,lend=AMOUNT]..., each for the flavor named
 //              by the last `flavor=NAME` (else `default`); `group` starts another resource group.
 //              The flavor `default` and a local queue default/NAME come with it.
 //   local      NS/NAME QUEUE [stop=hold|hold_and_drain]
 //   submit     NAME QUEUE [RESOURCE=AMOUNT]... [count=N] [priority=N] [slope=N.N] [gang]
 //              [ns=NS] [select=K:V]... [affinity=K:V]... [tolerate=K:V:EFFECT | tolerate=all]
+//              [min=N] [gated]
 //              [required=LABEL | preferred=LABEL | unconstrained] [slice=LABEL:SIZE]...
 //              [group=NAME] [set=NAME ...]...   QUEUE `-` is none, which means `gang`: the nodes
 //              must have room. Each submit moves the clock on by a second.
@@ -41,7 +45,8 @@ namespace muster::decide {
 //   priority   NAME N          reclaim  NAME SET N       backoff  NAME DURATION
 //   admitted   NAME QUEUE SET COUNT RESOURCE=AMOUNT@FLAVOR...
 //   remove     queue|local|flavor|node|cohort|topology NAME
-//   options    [capacity=per_node|aggregate] [order=priority|fifo]
+//   options    [capacity=per_node|aggregate] [order=priority|fifo] [undeclared=ignore]
+//              [fair_sharing[=final|initial|final,initial]]
 //   advance    DURATION
 //   cycle                      decides, and prints what changes
 //   why        NAME            prints the explanation
@@ -135,7 +140,10 @@ public:
     std::optional<std::string> broken() override;
 
 private:
+    void show_decided(const std::string& but);
+
     State state_;
+    Decision decided_;  // What the objects do not show yet.
 };
 
 }  // namespace muster::decide

@@ -5,12 +5,18 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "decide/scenario.h"
 #include "decide/scenario_read.h"
 
 namespace muster::decide {
+
+/// Words about preemption, the search for flavors and sharing; false when the word is none.
+bool read_policy(ClusterQueue& queue, const Step::Option& option, Reading& read);
+bool read_sharing(Options& options, const Step::Option& option, Reading& read);
+FairWeight read_weight(std::string_view text, Reading& read);
 
 /// One scenario while its steps run. It knows what was said, and nothing of what it runs on.
 /// The label that a scenario means: `host` is short for the hostname.

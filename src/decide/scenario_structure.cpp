@@ -129,7 +129,7 @@ void Run::queue(const Step& step, Reading& read) {
             } else {
                 queue.namespaces->labels.insert(read.label(value));
             }
-        } else {
+        } else if (!read_policy(queue, {key, value}, read)) {
             rest.push_back({key, value});
         }
     }
@@ -149,6 +149,8 @@ void Run::cohort(const Step& step, Reading& read) {
     for (const auto& option : step.options) {
         if (option.key == "parent") {
             cohort.parent = option.value;
+        } else if (option.key == "weight") {
+            cohort.weight = read_weight(option.value, read);
         } else {
             rest.push_back(option);
         }
@@ -197,6 +199,8 @@ void Run::options(const Step& step, Reading& read) {
             options.capacity = Options::Capacity::aggregate;
         } else if (key == "order" && value == "fifo") {
             options.order = Options::Order::fifo;
+        } else if (read_sharing(options, {key, value}, read)) {
+            continue;
         } else if (!(key == "capacity" && value == "per_node") &&
                    !(key == "order" && value == "priority")) {
             read.wrong("there is no option '" + key + "=" + value + "'");

@@ -58,6 +58,12 @@ void Run::submit(const Step& step, Reading& read) {
         } else if (key == "count") {
             set.count = read.integer(value);
             if (set.count < 0 || set.count > 10'000) read.wrong("count is from 0 to 10000");
+        } else if (key == "min") {
+            set.min_count = read.integer(value);
+            if (*set.min_count < 1 || *set.min_count > set.count)
+                read.wrong("min is from 1 to count");
+        } else if (key == "gated") {
+            workload.gate = Workload::PreemptionGate::closed;
         } else if (key == "priority") {
             workload.priority = read.integer(value);
         } else if (key == "slope") {

@@ -262,7 +262,7 @@ void World::find_roots() {
 
 void World::wake_all() {
     for (std::size_t i = 0; i < queues.size(); ++i)
-        to_wake.insert(static_cast<QueueId>(i));
+        to_wake[static_cast<QueueId>(i)] += 2;  // A change of quotas is for everybody.
 }
 
 void World::wake_bound_to_nodes() {

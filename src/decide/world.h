@@ -116,17 +116,18 @@ struct World {
     PersistentVector<WorkloadEntry> workloads;
 
     // What has happened since the last decision and is not worked in yet.
-    bool structure_changed = false;    // Quotas, flavors, cohorts: see settle in cycle.cpp.
-    std::set<QueueId> queues_changed;  // Their activity must be found again.
-    std::set<QueueId> to_try;          // Queues that may have someone to admit.
-    std::set<QueueId> to_wake;         // Queues in whose trees something was given back.
-    bool topologies_changed = false;   // Nodes or pods: who waits for places is tried again.
-    std::set<WorkloadId> to_repair;    // Holders with places on nodes that may have failed.
-    std::uint64_t gangs_tried = 0;     // The ledger's version when gangs were last tried.
-    std::set<QueueId> node_bound;      // At least all queues where someone waits for nodes.
-    std::set<WorkloadId> to_place;     // Waiting ones whose place in a queue may have changed.
-    std::set<WorkloadId> to_check;     // Holding ones that may have to go.
-    std::set<WorkloadId> to_tell;      // Waiting ones whose reason may have changed.
+    bool structure_changed = false;           // Quotas, flavors, cohorts: see settle in cycle.cpp.
+    std::set<QueueId> queues_changed;         // Their activity must be found again.
+    std::set<QueueId> to_try;                 // Queues that may have someone to admit.
+    std::map<QueueId, std::int64_t> to_wake;  // How many have given quota back in its tree there.
+    std::set<QueueId> requeued;               // Where someone waits again after an eviction.
+    bool topologies_changed = false;          // Nodes or pods: who waits for places is tried again.
+    std::set<WorkloadId> to_repair;           // Holders with places on nodes that may have failed.
+    std::uint64_t gangs_tried = 0;            // The ledger's version when gangs were last tried.
+    std::set<QueueId> node_bound;             // At least all queues where someone waits for nodes.
+    std::set<WorkloadId> to_place;  // Waiting ones whose place in a queue may have changed.
+    std::set<WorkloadId> to_check;  // Holding ones that may have to go.
+    std::set<WorkloadId> to_tell;   // Waiting ones whose reason may have changed.
     std::map<std::pair<QueueId, ClassKey>, Pending::News> classes_to_tell;
     std::set<std::pair<Time, WorkloadId>> backoffs;
 
@@ -180,7 +181,7 @@ struct World {
     /// Finds again which queues share a tree. Requires: the tree is settled.
     void find_roots();
     /// Everything in the queue's tree is to be tried again.
-    void wake_tree(QueueId queue) { to_wake.insert(queue); }
+    void wake_tree(QueueId queue) { ++to_wake[queue]; }
     void wake_all();
     void wake_bound_to_nodes();
 

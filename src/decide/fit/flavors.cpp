@@ -72,7 +72,7 @@ struct Chooser {
     bool choose(const Joint& joint);
     bool is_covered(const Joint& joint);
     bool choose_in_group(const Joint& joint, std::size_t group, const Requests& wanted);
-    bool flavor_allows(const Joint& joint, const GroupPlan& group, FlavorId flavor);
+    bool flavor_allows(const Joint& joint, FlavorId flavor);
     bool topology_allows(const Joint& joint, const Flavor& flavor, FlavorId id);
     bool is_pinned(const Joint& joint, FlavorId flavor, const Requests& wanted) const;
     Offer offer_of(const Joint& joint, FlavorId flavor, const Requests& wanted);
@@ -87,19 +87,18 @@ bool covers(const GroupPlan& group, ResourceId resource) {
            group.resources.end();
 }
 
-// Of the pod's demands only those about labels that the group's flavors declare count; a term
-// that loses all its expressions matches every flavor, as in Kueue.
-bool selects_flavor(const PodShape& pod, const GroupPlan& group, const Labels& labels) {
+// Of the pod's demands only those about labels that the flavor itself declares count; a term that
+// loses all its expressions matches, as in Kueue.
+bool selects_flavor(const PodShape& pod, const Labels& labels) {
     for (const auto& [key, value] : pod.node_selector) {
-        if (!group.label_keys.contains(key)) continue;
         const auto found = labels.find(key);
-        if (found == labels.end() || found->second != value) return false;
+        if (found != labels.end() && found->second != value) return false;
     }
     if (pod.node_affinity.empty()) return true;
     const auto term_allows = [&](const NodeTerm& term) {
         return std::all_of(
             term.expressions.begin(), term.expressions.end(), [&](const Requirement& requirement) {
-                return !group.label_keys.contains(requirement.key) || matches(requirement, labels);
+                return !labels.contains(requirement.key) || matches(requirement, labels);
             });
     };
     return std::any_of(pod.node_affinity.begin(), pod.node_affinity.end(), term_allows);
@@ -285,7 +284,7 @@ bool Chooser::choose_in_group(const Joint& joint, std::size_t group, const Reque
         tried = at;
         const FlavorId flavor = plan.flavors[at];
         if (search.pinned != nullptr && !is_pinned(joint, flavor, wanted)) continue;
-        if (!flavor_allows(joint, plan, flavor)) continue;
+        if (!flavor_allows(joint, flavor)) continue;
         Offer offer = offer_of(joint, flavor, wanted);
         const bool goes_on = search_goes_on(offer.grade, search.plan.fungibility);
         if (!goes_on || better(offer.grade, chosen ? chosen->grade : worst)) {
@@ -300,7 +299,7 @@ bool Chooser::choose_in_group(const Joint& joint, std::size_t group, const Reque
     return true;
 }
 
-bool Chooser::flavor_allows(const Joint& joint, const GroupPlan& group, FlavorId flavor) {
+bool Chooser::flavor_allows(const Joint& joint, FlavorId flavor) {
     const auto& spec = search.book.spec(flavor);
     if (!spec) {
         obstacles.push_back(obstacle(Obstacle::Rule::flavor_missing, joint, flavor));
@@ -315,7 +314,7 @@ bool Chooser::flavor_allows(const Joint& joint, const GroupPlan& group, FlavorId
             obstacles.back().taint = taint;
             return false;
         }
-        if (!selects_flavor(pod, group, spec->node_labels)) {
+        if (!selects_flavor(pod, spec->node_labels)) {
             obstacles.push_back(obstacle(Obstacle::Rule::node_affinity, joint, flavor));
             return false;
         }

@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +33,6 @@ struct FlavorBook {
 struct GroupPlan {
     std::vector<ResourceId> resources;
     std::vector<FlavorId> flavors;
-    std::set<std::string, std::less<>> label_keys;  // What its flavors tell nodes apart by.
 };
 
 struct QueuePlan {

@@ -153,6 +153,7 @@ struct Fair {
     std::vector<const Candidate*> left{};  // Passed over by the first strategy.
 
     void collect();
+    std::vector<Victim> leaving(const Suits& suits) const;
     bool allows(Strategy strategy, const BorrowedShare& ours, const BorrowedShare& theirs,
                 const Candidate& candidate, QuotaNode node) const;
     bool try_first(Trial& trial, Strategy strategy);
@@ -179,6 +180,25 @@ void Fair::collect() {
         }
     }
     std::sort(candidates.begin(), candidates.end(), preempted_before);
+}
+
+// When those that it has preempted already make room enough, nobody else has to go.
+std::vector<Victim> Fair::leaving(const Suits& suits) const {
+    const World& world = scene.world;
+    const QuotaNode root = scene.tree.root_of(world.queue(preemptor.queue).plan.node);
+    const auto known = world.preemptions.find(root);
+    if (known == world.preemptions.end()) return {};
+    Trial trial(scene, preemptor, suits);
+    for (const Candidate& candidate : candidates) {
+        if (!candidate.leaving ||
+            !known->second.contains({world.name_of(preemptor.workload), *candidate.name})) {
+            continue;
+        }
+        trial.choose(candidate, candidate.own ? PreemptionCause::in_cluster_queue
+                                              : PreemptionCause::in_cohort_fair_sharing);
+        if (trial.fits(Borrowing::allowed)) return trial.give_back(Borrowing::allowed);
+    }
+    return {};
 }
 
 // The share after the candidate has gone is found by taking it out for a moment.
@@ -258,6 +278,7 @@ std::vector<Victim> fair_victims(const Scene& scene, const Preemptor& preemptor,
     Fair search{scene, preemptor};
     search.collect();
     if (search.candidates.empty()) return {};
+    if (auto enough = search.leaving(suits); !enough.empty()) return enough;
     Trial trial(scene, preemptor, suits);
     trial.count_preemptor(Trial::Counted::yes);
     const bool found = search.try_first(trial, strategies.front()) ||

@@ -21,6 +21,7 @@ struct World;
 
 /// Who wants room, and for what.
 struct Preemptor {
+    WorkloadId workload{};
     QueueId queue{};
     std::int64_t priority = 0;
     Time queued;
