@@ -24,6 +24,8 @@ BANNED = [
     (["*"], r"#include <simdjson", "JSON is read by api/json.h", r"src/api/"),
     (["*"], r"#include <regex>", "use RE2 in api/, or plain code", None),
     (["*"], r"using namespace ", "name what you use", None),
+    (["*"], r"\bPath \w+ = (?!Path\(\)\.\w+\([^()]*\);).*\)\.(child|item|key)\(",
+     "a Path points at its parent: name each step", None),
     (["*"], r"std::(random_device|mt19937|rand\b)", "chance comes from base/random.h", r"apps|_test\.cpp$"),
     (["*"], r"catch \(\.\.\.\)", "three catches only: runner, request handler, main", None),
 ]

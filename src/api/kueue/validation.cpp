@@ -201,7 +201,8 @@ void check_min_counts(const Value& pod_sets, const Path& path, Errors& errors) {
     for (std::size_t i = 0; i < pod_sets.size(); ++i) {
         const Value& least = pod_sets[i]["minCount"];
         if (least.is_null()) continue;
-        const Path field = path.item(i).child("minCount");
+        const Path item = path.item(i);
+        const Path field = item.child("minCount");
         if (least.integer_or(0) > pod_sets[i]["count"].integer_or(1))
             errors.push_back(
                 invalid(field, least, "minCount should be positive and less or equal to count"));
@@ -218,7 +219,8 @@ bool holds(const Value& workload, std::string_view condition) {
 }
 
 void check_requests(const Value& pod_set, const Path& path, Errors& errors) {
-    const Path spec = path.child("template").child("spec");
+    const Path pod_template = path.child("template");
+    const Path spec = pod_template.child("spec");
     for (const char* list : {"initContainers", "containers"}) {
         const Value& containers = pod_set["template"]["spec"][list];
         const Path list_path = spec.child(list);
@@ -384,12 +386,14 @@ std::vector<FieldError> validate_resource_flavor(const Value& object, const Valu
 std::vector<FieldError> validate_topology(const Value& object, const Value* old) {
     constexpr std::string_view hostname = "kubernetes.io/hostname";
     Errors errors;
-    const Path path = Path().child("spec").child("levels");
+    const Path spec = Path().child("spec");
+    const Path path = spec.child("levels");
     const Value& levels = object["spec"]["levels"];
     std::set<std::string> seen;
     for (std::size_t i = 0; i < levels.size(); ++i) {
         const std::string label = levels[i]["nodeLabel"].text();
-        const Path item = path.item(i).child("nodeLabel");
+        const Path level = path.item(i);
+        const Path item = level.child("nodeLabel");
         if (!seen.insert(label).second) errors.push_back(invalid(item, label, "must be unique"));
         if (label == hostname && i + 1 < levels.size()) {
             errors.push_back(invalid(item, label,
