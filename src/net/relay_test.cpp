@@ -183,6 +183,20 @@ TEST_CASE("a body of any size goes on as it comes, where that is asked for") {
     CHECK(chunks.read_until("\r\n\r\n1").find("\r\n\r\n1") != std::string::npos);
 }
 
+/// Sends until nothing is taken for a while; how much was. That it ends is part of the test.
+std::size_t send_until_stuck(int fd) {
+    const std::string piece(64 << 10, 'x');
+    std::size_t sent = 0;
+    for (int quiet = 0; quiet < 20;) {
+        const auto step = ::send(fd, piece.data(), piece.size(), MSG_NOSIGNAL);
+        if (step > 0) sent += static_cast<std::size_t>(step);
+        quiet = step > 0 ? 0 : quiet + 1;
+        if (step <= 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        REQUIRE(sent < (64u << 20));
+    }
+    return sent;
+}
+
 TEST_CASE("a body is read no faster than it is passed on") {
     const RawServer there;
     Front front(there.target());
@@ -193,15 +207,7 @@ TEST_CASE("a body is read no faster than it is passed on") {
     const std::string head = "POST /upload HTTP/1.1\r\nContent-Length: 1000000000\r\n\r\n";
     REQUIRE(::send(client.fd, head.data(), head.size(), 0) == static_cast<ssize_t>(head.size()));
     const int fd = there.accept();  // Reads nothing.
-    const std::string piece(64 << 10, 'x');
-    std::size_t sent = 0;
-    for (int quiet = 0; quiet < 20;) {
-        const auto step = ::send(client.fd, piece.data(), piece.size(), MSG_NOSIGNAL);
-        if (step > 0) sent += static_cast<std::size_t>(step);
-        quiet = step > 0 ? 0 : quiet + 1;
-        if (step <= 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        REQUIRE(sent < (64u << 20));
-    }
+    const std::size_t sent = send_until_stuck(client.fd);
     CHECK(sent > 0);
     ::close(fd);
 }
@@ -215,15 +221,7 @@ TEST_CASE("an answer is read no faster than its client takes it") {
     take(fd, "\r\n\r\n");
     put(fd, "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
     fcntl(fd, F_SETFL, O_NONBLOCK);
-    const std::string piece(64 << 10, 'x');
-    std::size_t sent = 0;
-    for (int quiet = 0; quiet < 20;) {
-        const auto step = ::send(fd, piece.data(), piece.size(), MSG_NOSIGNAL);
-        if (step > 0) sent += static_cast<std::size_t>(step);
-        quiet = step > 0 ? 0 : quiet + 1;
-        if (step <= 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        REQUIRE(sent < (64u << 20));
-    }
+    send_until_stuck(fd);
     const std::string head = client.read_until("\r\n\r\n");
     CHECK(head.find("Content-Length: 1000000000\r\n") != std::string::npos);
     ::close(fd);

@@ -1,33 +1,13 @@
 // test/fuzz/apply.cpp - Server-side apply: a live object and what is applied, parted by a zero
 // byte.
-#include <utility>
 #include <variant>
 
-#include "api/json.h"
-#include "api/kind.h"
 #include "api/patch.h"
 #include "test/fuzz/target.h"
+#include "test/fuzz/two_documents.h"
 
 namespace muster::fuzz {
 namespace {
-
-/// Two documents, parted by a zero byte.
-bool split_input(std::string_view input, api::Value& first, api::Value& second) {
-    const std::size_t at = input.find('\0');
-    if (at == std::string_view::npos) return false;
-    auto left = api::parse_json(input.substr(0, at));
-    auto right = api::parse_json(input.substr(at + 1));
-    auto* one = std::get_if<api::Parsed>(&left);
-    auto* two = std::get_if<api::Parsed>(&right);
-    if (one == nullptr || two == nullptr) return false;
-    first = std::move(one->value);
-    second = std::move(two->value);
-    return true;
-}
-
-const api::Schema& pod_schema() {
-    return *api::find_kind("", "pods")->versions.front().schema;
-}
 
 void take(std::string_view input) {
     api::Value live;

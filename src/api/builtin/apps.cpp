@@ -3,26 +3,13 @@
 #include <string>
 #include <string_view>
 
+#include "api/builtin/fill.h"
 #include "api/builtin/validation.h"
 #include "api/field_error.h"
 #include "api/label_rules.h"
 
 namespace muster::api {
 namespace {
-
-Value* object_in(Value& parent, std::string_view key) {
-    Value* member = parent.is_object() ? parent.find(key) : nullptr;
-    return member != nullptr && member->is_object() ? member : nullptr;
-}
-
-void fill(Value& object, std::string_view key, Value value) {
-    Value& member = object.at(key);
-    if (member.is_null()) member = std::move(value);
-}
-
-void fill_text(Value& object, std::string_view key, const char* text) {
-    if (object[key].text_or("").empty()) object.set(key, text);
-}
 
 /// Replicas, and the template as any pod has it: equal templates must be equal after defaulting.
 Value* default_pods_of(Value& object) {
@@ -151,7 +138,7 @@ void default_deployment(Value& deployment) {
     if (spec == nullptr) return;
     fill(*spec, "strategy", Value::object());
     if (Value* strategy = object_in(*spec, "strategy")) {
-        fill_text(*strategy, "type", "RollingUpdate");
+        fill_empty_text(*strategy, "type", "RollingUpdate");
         if ((*strategy)["type"].text_or("") == "RollingUpdate") {
             fill(*strategy, "rollingUpdate", Value::object());
             if (Value* rolling = object_in(*strategy, "rollingUpdate")) {
@@ -167,10 +154,10 @@ void default_deployment(Value& deployment) {
 void default_stateful_set(Value& set) {
     Value* spec = default_pods_of(set);
     if (spec == nullptr) return;
-    fill_text(*spec, "podManagementPolicy", "OrderedReady");
+    fill_empty_text(*spec, "podManagementPolicy", "OrderedReady");
     fill(*spec, "updateStrategy", Value::object());
     if (Value* strategy = object_in(*spec, "updateStrategy")) {
-        fill_text(*strategy, "type", "RollingUpdate");
+        fill_empty_text(*strategy, "type", "RollingUpdate");
         if ((*strategy)["type"].text_or("") == "RollingUpdate") {
             fill(*strategy, "rollingUpdate", Value::object());
             if (Value* rolling = object_in(*strategy, "rollingUpdate"))

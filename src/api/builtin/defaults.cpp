@@ -1,21 +1,11 @@
 // api/builtin/defaults.cpp - defaults of the built-in kinds that depend on other fields, as
 // Kubernetes fills them.
+#include "api/builtin/fill.h"
 #include "api/builtin/validation.h"
 #include "base/text.h"
 
 namespace muster::api {
 namespace {
-
-/// Sets a member when it is absent or null.
-Value& fill(Value& object, std::string_view key, Value value) {
-    Value& member = object.at(key);
-    if (member.is_null()) member = std::move(value);
-    return member;
-}
-
-void fill_empty_text(Value& object, std::string_view key, const char* text) {
-    if (object[key].text_or("").empty()) object.set(key, text);
-}
 
 /// The items of a list member; none when it is not a list.
 Value::Array& items_of(Value& object, std::string_view key) {
@@ -26,12 +16,6 @@ Value::Array& items_of(Value& object, std::string_view key) {
         return none;
     }
     return list->mutable_items();
-}
-
-/// The member when it is an object, else null.
-Value* object_in(Value& parent, std::string_view key) {
-    Value* member = parent.is_object() ? parent.find(key) : nullptr;
-    return member != nullptr && member->is_object() ? member : nullptr;
 }
 
 /// ":latest", or no tag and no digest, is pulled always.

@@ -2,6 +2,7 @@
 #include "control/apps/apps.h"
 
 #include "control/apps/pod_family.h"
+#include "control/refusal.h"
 
 namespace muster::control::apps {
 namespace {
@@ -10,16 +11,9 @@ api::Admission refuse_claims(const api::AdmissionRequest& request) {
     if (request.kind->resource() != stateful_sets || !request.subresource.empty()) return {};
     if (request.operation == api::AdmissionRequest::Operation::remove) return {};
     if (request.object["spec"]["volumeClaimTemplates"].empty()) return {};
-    const std::string path = "spec.volumeClaimTemplates";
-    api::Admission::Denial denial;
-    denial.reason = Reason::invalid;
-    denial.text = path +
-                  ": not served by this version of Muster, which has no persistent volumes: use "
-                  "emptyDir or hostPath volumes in the template";
-    denial.causes.push_back({"FieldValueForbidden", path, denial.text});
-    api::Admission answer;
-    answer.denied = std::move(denial);
-    return answer;
+    return refuse_field("spec.volumeClaimTemplates",
+                        ", which has no persistent volumes: use emptyDir or hostPath volumes in "
+                        "the template");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/json.h"
+#include "api/label_rules.h"
 #include "base/hash.h"
 #include "control/conditions.h"
 #include "control/fold_pod.h"
@@ -36,10 +37,7 @@ std::vector<kube::ObjectPtr> active_of(const std::vector<kube::ObjectPtr>& all) 
 
 bool selects(const api::Value& selector, const api::Value& labels) {
     if (selector["matchLabels"].empty() && selector["matchExpressions"].empty()) return false;
-    decide::Labels folded;
-    for (const auto& [key, value] : labels.members())
-        folded.emplace(key, value.text());
-    return decide::matches(fold_selector(selector), folded);
+    return api::selector_matches(selector, labels);
 }
 
 api::Value make_pod(const kube::Object& owner, const api::Value& pod_template,
@@ -57,8 +55,9 @@ api::Value make_pod(const kube::Object& owner, const api::Value& pod_template,
 }
 
 std::string template_hash(const api::Value& pod_template, std::int64_t collisions) {
-    return derived_suffix(api::to_json(pod_template), "template/" + std::to_string(collisions)) +
-           derived_suffix(api::to_json(pod_template), "template+/" + std::to_string(collisions));
+    const std::string text = api::to_json(pod_template);
+    const std::string tail = "/" + std::to_string(collisions);
+    return derived_suffix(text, "template" + tail) + derived_suffix(text, "template+" + tail);
 }
 
 std::int64_t count_of(const api::Value& spec, std::string_view field, std::int64_t otherwise) {

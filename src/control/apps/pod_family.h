@@ -33,7 +33,7 @@ std::optional<Duration> until_available(const kube::Object& pod, Duration min_re
 /// Neither finished nor terminating.
 std::vector<kube::ObjectPtr> active_of(const std::vector<kube::ObjectPtr>& all);
 
-/// A metav1.LabelSelector against labels, as decide/ matches it. An empty selector matches nothing:
+/// A metav1.LabelSelector against labels. An empty selector matches nothing:
 /// that of a workload is never meant to take every pod.
 bool selects(const api::Value& selector, const api::Value& labels);
 

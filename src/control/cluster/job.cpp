@@ -10,6 +10,7 @@
 #include "control/cluster/resources.h"
 #include "control/conditions.h"
 #include "control/fold_pod.h"
+#include "control/refusal.h"
 
 namespace muster::control::cluster {
 namespace {
@@ -156,16 +157,9 @@ api::Admission refuse_unserved(const api::AdmissionRequest& request) {
     const api::Value& spec = request.object["spec"];
     for (const char* field : {"backoffLimitPerIndex", "maxFailedIndexes"}) {
         if (!spec.has(field) || spec[field].is_null()) continue;
-        const std::string path = std::string("spec.") + field;
-        api::Admission::Denial denial;
-        denial.reason = Reason::invalid;
-        denial.text = path +
-                      ": not served by this version of Muster: leave it out and use "
-                      "spec.backoffLimit, which counts the failures of all indexes together";
-        denial.causes.push_back({"FieldValueForbidden", path, denial.text});
-        api::Admission answer;
-        answer.denied = std::move(denial);
-        return answer;
+        return refuse_field(std::string("spec.") + field,
+                            ": leave it out and use spec.backoffLimit, which counts the failures "
+                            "of all indexes together");
     }
     return {};
 }
