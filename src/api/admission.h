@@ -43,6 +43,8 @@ struct Admission {
         Reason reason = Reason::forbidden;
         std::string text;
         std::vector<FieldError> causes;
+        /// The webhook that refuses in the original ("vjob.kb.io"); empty: the server itself does.
+        std::string webhook = {};
     };
     std::optional<Value> changed;
     std::optional<Denial> denied;

@@ -114,6 +114,12 @@ api::AdmissionRequest request_of(Context& context, const Exchange& exchange, con
     return request;
 }
 
+/// In the words in which the API server passes on what a webhook said.
+StatusError refused_by(const api::Admission::Denial& denied) {
+    return {denied.reason,
+            "admission webhook \"" + denied.webhook + "\" denied the request: " + denied.text};
+}
+
 }  // namespace
 
 void check_namespace(Context& context, const Exchange& exchange, std::string_view ns,
@@ -145,6 +151,7 @@ void admit(Context& context, Exchange& exchange, const api::Kind& kind, Operatio
             const Value& named = request.object.is_null() ? old : request.object;
             const std::string name = named["metadata"]["name"].text();
             const auto& denied = *answer.denied;
+            if (!denied.webhook.empty()) throw refused_by(denied);
             if (denied.reason == Reason::invalid) throw invalid(kind, name, denied.causes);
             if (denied.reason == Reason::forbidden) {
                 throw forbidden(kind.resource(), name, denied.text, denied.causes);

@@ -5,9 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "api/field_error.h"
-#include "base/dns_name.h"
 #include "control/queue/integration.h"
+#include "control/queue/job_rules.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 
@@ -45,30 +44,29 @@ std::optional<std::string> default_queue_in(const AdmissionRequest& request,
     return oldest->second;
 }
 
-Admission denied(const std::vector<api::FieldError>& errors) {
+Admission denied(const JobKind& kind, FieldErrors errors) {
     Admission admission;
     if (errors.empty()) return admission;
     Admission::Denial denial;
-    for (const api::FieldError& error : errors) {
-        if (!denial.text.empty()) denial.text += ", ";
-        denial.text += error.field + ": " + error.text;
-    }
-    denial.causes = errors;
+    denial.text = joined(errors);
+    denial.causes = std::move(errors);
+    denial.webhook = "v" + std::string(kind.webhook) + ".kb.io";
     admission.denied = std::move(denial);
     return admission;
 }
 
-/// The error when a label is not what it was.
-void keep_label(const AdmissionRequest& request, std::string_view label,
-                std::vector<api::FieldError>& errors) {
-    const Value& before = request.old["metadata"]["labels"][label];
-    const Value& after = request.object["metadata"]["labels"][label];
-    if (before.text_or("") == after.text_or("")) return;
-    const api::Path root;
-    const api::Path metadata = root.child("metadata");
-    const api::Path labels = metadata.child("labels");
-    errors.push_back(api::invalid(labels.key(label), Value(after.text_or("")),
-                                  "field is immutable while the job is not suspended"));
+/// The error of a chain of owners that nobody follows to its end.
+Admission denied_as_too_deep(const JobKind& kind) {
+    Admission admission;
+    admission.denied = Admission::Denial{Reason::internal_error,
+                                         "managed owners chain limit reached",
+                                         {},
+                                         "m" + std::string(kind.webhook) + ".kb.io"};
+    return admission;
+}
+
+bool starts_when_unsuspended(const JobKind& kind) {
+    return kind.start == JobKind::Start::unsuspended;
 }
 
 }  // namespace
@@ -76,8 +74,12 @@ void keep_label(const AdmissionRequest& request, std::string_view label,
 Admission give_default_queue(const AdmissionRequest& request) {
     Admission admission;
     if (request.operation != AdmissionRequest::Operation::create) return admission;
-    if (job_kind_of(request) == nullptr || !queue_name_of(request.object).empty()) return admission;
-    if (!request.object["metadata"]["ownerReferences"].empty()) return admission;
+    const JobKind* kind = job_kind_of(request);
+    if (kind == nullptr || !queue_name_of(request.object).empty()) return admission;
+    // What serves has always run where it was put; only its own label makes it wait.
+    if (kind->start == JobKind::Start::ungated || kind->start == JobKind::Start::by_pods)
+        return admission;
+    if (is_made_by_job(request.object)) return admission;
     const auto queue = default_queue_in(request, namespace_of(request.object));
     if (!queue) return admission;
     admission.changed = request.object;
@@ -87,42 +89,54 @@ Admission give_default_queue(const AdmissionRequest& request) {
 
 Admission suspend_new_job(const AdmissionRequest& request) {
     const JobKind* kind = job_kind_of(request);
-    if (kind == nullptr || request.operation != AdmissionRequest::Operation::create) return {};
-    if (!is_managed(request.object, namespace_of(request.object), request.find)) return {};
-    std::vector<api::FieldError> errors;
-    for (const std::string& fault : dns1123_subdomain_faults(queue_name_of(request.object))) {
-        const api::Path root;
-        const api::Path metadata = root.child("metadata");
-        const api::Path labels = metadata.child("labels");
-        errors.push_back(api::invalid(labels.key(queue_name_label),
-                                      Value(queue_name_of(request.object)), fault));
-    }
-    if (kind->check != nullptr) {
-        for (api::FieldError& error : kind->check(request.object))
-            errors.push_back(std::move(error));
-    }
-    Admission admission = denied(errors);
-    if (admission.denied || kind->suspend.empty() || is_suspended(*kind, request.object))
+    Admission admission;
+    if (kind == nullptr || request.operation != AdmissionRequest::Operation::create)
         return admission;
+    if (!starts_when_unsuspended(*kind) || is_suspended(*kind, request.object)) return admission;
+    const Above above = find_above(request.object, namespace_of(request.object), request.find);
+    if (above.end == Above::End::too_deep) return denied_as_too_deep(*kind);
+    if (queue_name_of(request.object).empty() || !above.managed.name.empty()) return admission;
     admission.changed = request.object;
     at_path(*admission.changed, kind->suspend) = true;
     return admission;
 }
 
-Admission keep_running_job(const AdmissionRequest& request) {
+Admission check_new_job(const AdmissionRequest& request) {
+    const JobKind* kind = job_kind_of(request);
+    if (kind == nullptr || request.operation != AdmissionRequest::Operation::create) return {};
+    FieldErrors errors;
+    check_labels(*kind, request.object, errors);
+    if (kind->check != nullptr) {
+        for (api::FieldError& error : kind->check(request.object))
+            errors.push_back(std::move(error));
+    }
+    check_pod_sets(*kind, request.object, errors);
+    return denied(*kind, std::move(errors));
+}
+
+Admission check_changed_job(const AdmissionRequest& request) {
     const JobKind* kind = job_kind_of(request);
     if (kind == nullptr || request.operation != AdmissionRequest::Operation::update) return {};
-    std::vector<api::FieldError> errors;
-    if (!is_suspended(*kind, request.object)) {
-        for (const std::string_view label :
-             {queue_name_label, priority_class_label, max_time_label})
-            keep_label(request, label, errors);
+    const bool has_default =
+        !request.find({local_queues, namespace_of(request.object), "default"}).is_null();
+    FieldErrors errors;
+    check_labels(*kind, request.object, errors);
+    check_label_changes(*kind, request.old, request.object,
+                        has_default ? DefaultQueue::exists : DefaultQueue::none, errors);
+    FieldErrors more;
+    if (kind->check_change != nullptr) {
+        more = kind->check_change(request.old, request.object);
+    } else if (kind->check != nullptr) {
+        more = kind->check(request.object);
     }
-    return denied(errors);
+    for (api::FieldError& error : more)
+        errors.push_back(std::move(error));
+    check_pod_sets(*kind, request.object, errors);
+    return denied(*kind, std::move(errors));
 }
 
 std::vector<api::AdmissionHook> admission_hooks() {
-    return {give_default_queue, suspend_new_job, keep_running_job};
+    return {give_default_queue, suspend_new_job, check_new_job, check_changed_job};
 }
 
 }  // namespace muster::control::queue

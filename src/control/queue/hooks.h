@@ -8,15 +8,18 @@
 
 namespace muster::control::queue {
 
-/// A new job without queue and owner goes to the default queue of its namespace: the LocalQueue
-/// named `default`, else the oldest with the annotation kueue.x-k8s.io/default-queue: "true".
+/// A new job without queue that no other job made goes to the default queue of its namespace: the
+/// LocalQueue named `default`, else the oldest with kueue.x-k8s.io/default-queue: "true".
 api::Admission give_default_queue(const api::AdmissionRequest& request);
 
-/// A new job that is queued starts suspended; one that queues cannot manage is refused.
+/// A new job that is queued starts suspended.
 api::Admission suspend_new_job(const api::AdmissionRequest& request);
 
-/// The queue and the priority class of a job change only while it is suspended.
-api::Admission keep_running_job(const api::AdmissionRequest& request);
+/// What queues cannot manage is refused.
+api::Admission check_new_job(const api::AdmissionRequest& request);
+
+/// So is a change that a job may not take, or not while it runs.
+api::Admission check_changed_job(const api::AdmissionRequest& request);
 
 /// All of them, in order.
 std::vector<api::AdmissionHook> admission_hooks();

@@ -23,10 +23,21 @@ std::int64_t count_of(const PodSetRule& rule, const Value& holder) {
     return least.value_or(1) * std::max<std::int64_t>(times, 1);
 }
 
+void allow_fewer(const PodSetRule& rule, const Value& object, PodSet& set) {
+    const Value& annotations = object["metadata"]["annotations"];
+    if (rule.min_annotation.empty()) return;
+    set.min_count = parse_integer(annotations[rule.min_annotation].text_or(""));
+    if (!set.min_count) return;
+    set.count_places = {rule.counts.front()};
+    if (parse_boolean(annotations[rule.equal_annotation].text_or("")).value_or(false))
+        set.count_places = rule.counts;
+}
+
 PodSet pod_set_of(const PodSetRule& rule, const Value& object) {
     PodSet set{std::string(rule.name), count_of(rule, object), {}, "", 0, ""};
     set.pod_template = rule.made != nullptr ? rule.made(object) : object.path(rule.pod_template);
     set.place = rule.pod_template;
+    allow_fewer(rule, object, set);
     return set;
 }
 
@@ -83,8 +94,8 @@ std::vector<PodSet> pod_sets_of(const JobKind& kind, const Value& object) {
 }
 
 bool is_suspended(const JobKind& kind, const Value& object) {
-    if (!kind.suspend.empty()) return object.path(kind.suspend).boolean_or(false);
-    return !object["status"]["canrun"].boolean_or(false);
+    if (kind.is_waiting != nullptr) return kind.is_waiting(object);
+    return object.path(kind.suspend).boolean_or(false);
 }
 
 std::optional<JobEnd> end_of(const JobKind& kind, const Value& object) {
@@ -144,6 +155,16 @@ bool owns_jobs(const kube::Cache& seen, std::string_view owner_uid) {
         }
     }
     return false;
+}
+
+std::optional<bool> parse_boolean(std::string_view text) {
+    for (const std::string_view word : {"1", "t", "T", "TRUE", "true", "True"}) {
+        if (text == word) return true;
+    }
+    for (const std::string_view word : {"0", "f", "F", "FALSE", "false", "False"}) {
+        if (text == word) return false;
+    }
+    return std::nullopt;
 }
 
 Value& at_path(Value& object, std::string_view dotted) {

@@ -22,6 +22,8 @@ struct PodSet {
     std::string list;  // Path of the list that the template's item is in; empty: none.
     std::size_t index = 0;
     std::string place;  // Path from the object or the item; empty: it does not stand in the job.
+    std::optional<std::int64_t> min_count = {};       // As few of them as this may start.
+    std::vector<std::string_view> count_places = {};  // Paths of a count that admission may lower.
 };
 
 /// Where the count and the template of pods stand in a kind of job.
@@ -33,6 +35,11 @@ struct PodSetRule {
     std::string_view times;                        // Path of a factor; absent: 1.
     bool (*applies)(const api::Value& object);     // Null: always.
     api::Value (*made)(const api::Value& object);  // The template as its controller completes it.
+    /// Annotation of the object: as few pods as this may start. Then the first of `counts` is set
+    /// to what was admitted,
+    std::string_view min_annotation = {};
+    /// and with this annotation "true" all of them are.
+    std::string_view equal_annotation = {};
 };
 
 /// How a job shows that it is over.
@@ -48,19 +55,37 @@ struct EndRule {
 
 /// One kind of job.
 struct JobKind {
+    /// What makes its pods start.
+    enum class Start {
+        unsuspended,  // The field `suspend`.
+        told,         // Its own status (AppWrapper).
+        ungated,      // Nothing but a gate in the pods themselves: pod_groups.h.
+        by_pods,      // Its pods queue by themselves (Deployment, StatefulSet): serving.h.
+    };
+    enum class Support { no, yes };
+
     api::GroupResource resource;
     std::string_view version;  // In which the cache holds it.
     std::string_view kind;
-    std::string_view suspend;  // Path of the field; empty: it waits until told otherwise.
-    std::vector<PodSetRule> pod_sets;
-    std::vector<PodSet> (*find_pod_sets)(const api::Value& object);  // In place of `pod_sets`.
-    std::vector<EndRule> ends;
-    std::string_view ready_field;  // Ready when this has `ready_value`, ...
-    std::string_view ready_value;
-    std::vector<std::string_view> ready_counts;  // ... or when these together reach all pods.
-    std::string_view active;                     // Path of its own count of living pods.
-    bool (*has_reclaimable)(const api::Value& object);
-    std::vector<api::FieldError> (*check)(const api::Value& object);  // What queues cannot manage.
+    std::string_view webhook;  // Of Kueue, without its first letter and domain: "job".
+    Start start = Start::unsuspended;
+    std::string_view suspend = {};                    // Path of the field.
+    bool (*is_waiting)(const api::Value&) = nullptr;  // In place of `suspend`.
+    std::vector<PodSetRule> pod_sets = {};
+    std::vector<PodSet> (*find_pod_sets)(const api::Value& object) = nullptr;  // In its place.
+    std::vector<EndRule> ends = {};
+    std::string_view ready_field = {};  // Ready when this has `ready_value`, ...
+    std::string_view ready_value = {};
+    std::vector<std::string_view> ready_counts = {};  // ... or when these together reach all pods.
+    std::string_view active = {};                     // Path of its own count of living pods.
+    bool (*has_reclaimable)(const api::Value& object) = nullptr;
+    Support prebuilt = Support::no;  // Its Workload may be made by somebody else beforehand.
+    Support elastic = Support::no;   // May be scaled while it runs: see slices.h.
+    /// What queues cannot manage; asked when it has a queue.
+    std::vector<api::FieldError> (*check)(const api::Value& object) = nullptr;
+    /// What may not change; asked always.
+    std::vector<api::FieldError> (*check_change)(const api::Value& old,
+                                                 const api::Value& object) = nullptr;
 };
 
 /// All kinds that queues manage.
@@ -95,6 +120,9 @@ std::vector<kube::ObjectPtr> living_pods(const kube::Cache& seen, std::string_vi
 
 /// A job or cluster that the owner made may still make pods: it is there and not being removed.
 bool owns_jobs(const kube::Cache& seen, std::string_view owner_uid);
+
+/// A truth value in one of Go's spellings.
+std::optional<bool> parse_boolean(std::string_view text);
 
 /// The value at a dotted path, made on the way.
 api::Value& at_path(api::Value& object, std::string_view dotted);

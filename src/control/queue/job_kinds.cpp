@@ -5,6 +5,8 @@
 #include "api/field_error.h"
 #include "control/appwrapper/demand.h"
 #include "control/queue/integration.h"
+#include "control/queue/job_rules.h"
+#include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/ray/submitter.h"
 
@@ -48,37 +50,63 @@ Value head_template(const Value& job) {
     return ray::head_template(job["spec"]);
 }
 
-void check_autoscaling(const Value& cluster, const api::Path& spec,
-                       std::vector<api::FieldError>& errors) {
-    const Value& autoscaling = cluster["enableInTreeAutoscaling"];
-    if (!autoscaling.boolean_or(false)) return;
-    errors.push_back(api::invalid(spec.child("enableInTreeAutoscaling"), autoscaling,
-                                  "a kueue managed job should not use autoscaling"));
+bool has_queue(const Value& object) {
+    return !queue_name_of(object).empty();
 }
 
-std::vector<api::FieldError> check_ray_cluster(const Value& cluster) {
-    std::vector<api::FieldError> errors;
-    const api::Path root;
-    check_autoscaling(cluster["spec"], root.child("spec"), errors);
+bool is_elastic(const Value& object) {
+    return object["metadata"]["annotations"][elastic_annotation].text_or("") == "true";
+}
+
+/// `spec` is a RayCluster's, and stands at `path` in the object.
+void check_cluster(const Value& object, const Value& spec, const std::string& path,
+                   FieldErrors& errors) {
+    constexpr std::int64_t pod_sets_max = 18;  // Of a Workload.
+    const Value& autoscaling = spec["enableInTreeAutoscaling"];
+    if (autoscaling.boolean_or(false) && !is_elastic(object)) {
+        errors.push_back(invalid_at(path + ".enableInTreeAutoscaling", autoscaling,
+                                    "a kueue managed job should only use autoscaling when "
+                                    "workload slicing is enabled"));
+    }
+    const Value& groups = spec["workerGroupSpecs"];
+    const std::string at = path + ".workerGroupSpecs";
+    const std::size_t pod_sets = groups.size() + 1;
+    if (pod_sets > static_cast<std::size_t>(pod_sets_max)) {
+        errors.push_back(api::too_many(api::Path(), pod_sets, pod_sets_max));
+        errors.back().field = at;
+    }
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        if (groups[i]["groupName"].text_or("") != "head") continue;
+        errors.push_back(forbidden_at(at + "[" + std::to_string(i) + "].groupName",
+                                      "\"head\" is reserved for the head group"));
+    }
+}
+
+FieldErrors check_ray_cluster(const Value& cluster) {
+    FieldErrors errors;
+    if (has_queue(cluster)) check_cluster(cluster, cluster["spec"], "spec", errors);
     return errors;
 }
 
-std::vector<api::FieldError> check_ray_job(const Value& job) {
-    std::vector<api::FieldError> errors;
-    const api::Path root;
-    const api::Path spec = root.child("spec");
-    const Value& shutdown = job["spec"]["shutdownAfterJobFinishes"];
-    if (!shutdown.boolean_or(false)) {
-        errors.push_back(api::invalid(spec.child("shutdownAfterJobFinishes"), false,
-                                      "a kueue managed job should delete the cluster after "
-                                      "finishing: set it to true"));
+FieldErrors check_ray_job(const Value& job) {
+    FieldErrors errors;
+    if (!has_queue(job)) return errors;
+    const Value& spec = job["spec"];
+    if (!spec["clusterSelector"].empty()) {
+        errors.push_back(invalid_at("spec.clusterSelector", spec["clusterSelector"],
+                                    "a kueue managed job should not use an existing cluster"));
     }
-    if (!job["spec"]["clusterSelector"].empty()) {
-        errors.push_back(api::invalid(spec.child("clusterSelector"), job["spec"]["clusterSelector"],
-                                      "a kueue managed job should not use an existing cluster"));
+    if (!spec["shutdownAfterJobFinishes"].boolean_or(false)) {
+        errors.push_back(
+            invalid_at("spec.shutdownAfterJobFinishes", false,
+                       "a kueue managed job should delete the cluster after finishing"));
     }
-    check_autoscaling(job["spec"]["rayClusterSpec"], spec.child("rayClusterSpec"), errors);
+    check_cluster(job, spec["rayClusterSpec"], "spec.rayClusterSpec", errors);
     return errors;
+}
+
+bool cannot_run(const Value& wrapper) {
+    return !wrapper["status"]["canrun"].boolean_or(false);
 }
 
 std::vector<PodSet> app_wrapper_pod_sets(const Value& wrapper) {
@@ -101,45 +129,60 @@ PodSetRule worker_groups(std::string_view list) {
 }
 
 JobKind batch_job() {
-    JobKind kind{jobs, "v1", "Job", "spec.suspend", {},     nullptr, job_ends, "",
-                 "",   {},   "",    nullptr,        nullptr};
-    kind.pod_sets = {one("main", "spec.template", {"spec.parallelism", "spec.completions"})};
+    JobKind kind{jobs, "v1", "Job", "job"};
+    kind.suspend = "spec.suspend";
+    PodSetRule main = one("main", "spec.template", {"spec.parallelism", "spec.completions"});
+    main.min_annotation = min_parallelism_annotation;
+    main.equal_annotation = equal_completions_annotation;
+    kind.pod_sets = {main};
+    kind.ends = job_ends;
     kind.ready_counts = {"status.ready", "status.succeeded"};
     kind.active = "status.active";
     kind.has_reclaimable = completions_are_counted;
+    kind.prebuilt = JobKind::Support::yes;
+    kind.check = check_job;
+    kind.check_change = check_job_change;
     return kind;
 }
 
 JobKind ray_cluster() {
-    JobKind kind{ray_clusters, "v1", "RayCluster", "spec.suspend",   {}, nullptr, {}, "", "",
-                 {},           "",   nullptr,      check_ray_cluster};
+    JobKind kind{ray_clusters, "v1", "RayCluster", "raycluster"};
+    kind.suspend = "spec.suspend";
     kind.pod_sets = {one("head", "spec.headGroupSpec.template"),
                      worker_groups("spec.workerGroupSpecs")};
     kind.ready_field = "status.state";
     kind.ready_value = "ready";
+    kind.prebuilt = JobKind::Support::yes;
+    kind.check = check_ray_cluster;
     return kind;
 }
 
 JobKind ray_job() {
-    JobKind kind{ray_jobs, "v1", "RayJob", "spec.suspend", {},           nullptr, ray_job_ends, "",
-                 "",       {},   "",       nullptr,        check_ray_job};
+    JobKind kind{ray_jobs, "v1", "RayJob", "rayjob"};
+    kind.suspend = "spec.suspend";
     PodSetRule submitter = one("submitter", "");
     submitter.applies = has_submitter;
     submitter.made = submitter_template;
     PodSetRule head = one("head", "spec.rayClusterSpec.headGroupSpec.template");
     head.made = head_template;
     kind.pod_sets = {head, worker_groups("spec.rayClusterSpec.workerGroupSpecs"), submitter};
+    kind.ends = ray_job_ends;
     kind.ready_field = "status.rayClusterStatus.state";
     kind.ready_value = "ready";
+    kind.prebuilt = JobKind::Support::yes;
+    kind.check = check_ray_job;
     return kind;
 }
 
 JobKind app_wrapper(const api::GroupResource& resource) {
-    JobKind kind{resource,         "v1beta1", "AppWrapper", "", {}, app_wrapper_pod_sets,
-                 app_wrapper_ends, "",        "",           {}, "", nullptr,
-                 nullptr};
+    JobKind kind{resource, "v1beta1", "AppWrapper", "appwrapper"};
+    kind.start = JobKind::Start::told;
+    kind.is_waiting = cannot_run;
+    kind.find_pod_sets = app_wrapper_pod_sets;
+    kind.ends = app_wrapper_ends;
     kind.ready_field = "status.queuejobstate";
     kind.ready_value = "Running";
+    kind.prebuilt = JobKind::Support::yes;
     return kind;
 }
 

@@ -7,7 +7,9 @@
 
 #include "control/conditions.h"
 #include "control/fold_pod.h"
+#include "control/owner.h"
 #include "control/queue/integration.h"
+#include "control/queue/job_watches.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/orphans.h"
@@ -285,22 +287,87 @@ void reconcile_with_workload(Pass& pass) {
     }
 }
 
-Reconciled reconcile(const JobKind& kind, const kube::Cache& seen, const api::Key& key, Time now) {
-    const kube::ObjectPtr job = seen.find(key);
-    if (job == nullptr || job->is_terminating()) return {};
-    if (!is_managed(job->value, key.ns, find_in(seen))) return {};
-    Pass pass{kind, seen, *job, now, pod_sets_of(kind, job->value)};
-    Owned owned = owned_workloads(seen, kind, *job);
+void finish_as_out_of_sync(Pass& pass) {
+    Value status = pass.workload->value["status"];
+    set_condition(
+        status.at("conditions"),
+        {"Finished", "True", "OutOfSync", "The prebuilt workload is out of sync with its user job"},
+        pass.now);
+    pass.change_status(status);
+}
+
+/// The Workload that somebody else made for the job becomes its own. Null when there is none, when
+/// another job has it, or when it asks for something else.
+kube::ObjectPtr adopt_prebuilt(Pass& pass, const std::string& name) {
+    pass.workload = pass.seen.find({workloads, pass.job.key.ns, name});
+    if (pass.workload == nullptr || pass.workload->is_terminating()) return nullptr;
+    const Value& owner = controller_of(pass.workload->value);
+    if (owner.is_null()) {
+        Value wanted = pass.workload->value;
+        Value& metadata = wanted.at("metadata");
+        metadata.at("ownerReferences").push(owner_reference(pass.job));
+        metadata.at("labels").set(job_uid_label, pass.job.uid);
+        pass.change_workload(wanted);
+        return nullptr;  // It is looked at again when it is seen as the job's own.
+    }
+    if (owner["uid"].text_or("") != pass.job.uid) return nullptr;
+    const Compare how = pass.suspended() ? Compare::everything : Compare::counts_and_requests;
+    if (!is_finished(pass.workload->value) && !agree(pass.workload->value, pass.pod_sets, how)) {
+        finish_as_out_of_sync(pass);
+        return nullptr;
+    }
+    return pass.workload;
+}
+
+void reconcile_prebuilt(Pass& pass, const std::string& name) {
+    pass.workload = adopt_prebuilt(pass, name);
+    if (pass.workload == nullptr) {
+        stop_job(pass, "missing workload");
+        return;
+    }
+    if (const auto end = end_of(pass.kind, pass.job.value)) {
+        if (!is_finished(pass.workload->value)) finish_workload(pass, *end);
+        return;
+    }
+    reconcile_with_workload(pass);
+}
+
+/// What a queued job has made runs only while that has its quota.
+void stop_part(Pass& pass, const Above& above) {
+    if (pass.kind.suspend.empty() || pass.suspended() || queue_name_of(above.object).empty())
+        return;
+    const JobKind* whole = find_job_kind(above.managed.resource);
+    if (end_of(pass.kind, pass.job.value) || (whole != nullptr && end_of(*whole, above.object)))
+        return;
+    const std::string uid = above.object["metadata"]["uid"].text();
+    for (const kube::ObjectPtr& workload : pass.seen.owned_by(workloads, uid)) {
+        if (is_admitted(workload->value)) return;
+    }
+    Value wanted = pass.job.value;
+    at_path(wanted, pass.kind.suspend) = true;
+    pass.change_job(wanted);
+    pass.tell("Suspended", "Kueue managed child job suspended");
+}
+
+void tell_too_deep(Pass& pass) {
+    pass.result.events.push_back(
+        {pass.job.key, "Warning", "JobNestingTooDeep",
+         "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of " +
+             std::to_string(owners_max),
+         ""});
+}
+
+void reconcile_own(Pass& pass) {
+    Owned owned = owned_workloads(pass.seen, pass.kind, pass.job);
     pass.workload = owned.workload;
-    const auto end = end_of(kind, job->value);
-    if (end) {
+    if (const auto end = end_of(pass.kind, pass.job.value)) {
         if (pass.workload != nullptr && !is_finished(pass.workload->value))
             finish_workload(pass, *end);
-        return std::move(pass.result);
+        return;
     }
     for (const kube::ObjectPtr& surplus : owned.surplus) {
         pass.tell("DeletedWorkload",
-                  "Deleted not matching Workload: " + key.ns + "/" + surplus->key.name);
+                  "Deleted not matching Workload: " + pass.job.key.ns + "/" + surplus->key.name);
         pass.result.writes.push_back({.verb = Write::Verb::remove,
                                       .key = surplus->key,
                                       .api_version = std::string(kueue_api_version),
@@ -316,40 +383,26 @@ Reconciled reconcile(const JobKind& kind, const kube::Cache& seen, const api::Ke
         stop_job(pass, "Missing Workload; unable to restore pod templates");
         if (!owned.any_terminating) create_workload(pass);
     }
+}
+
+Reconciled reconcile(const JobKind& kind, const kube::Cache& seen, const api::Key& key, Time now) {
+    const kube::ObjectPtr job = seen.find(key);
+    if (job == nullptr || job->is_terminating()) return {};
+    const Above above = find_above(job->value, key.ns, find_in(seen));
+    Pass pass{kind, seen, *job, now, pod_sets_of(kind, job->value)};
+    const std::string prebuilt(job->label(prebuilt_label));
+    if (above.end == Above::End::too_deep) {
+        tell_too_deep(pass);
+    } else if (!above.managed.name.empty()) {
+        stop_part(pass, above);
+    } else if (queue_name_of(job->value).empty()) {
+        return {};
+    } else if (!prebuilt.empty()) {
+        reconcile_prebuilt(pass, prebuilt);
+    } else {
+        reconcile_own(pass);
+    }
     return std::move(pass.result);
-}
-
-/// A pod that is gone or done may end an eviction of the job at the top of its owners.
-std::vector<api::Key> jobs_above(const JobKind& kind, const kube::Cache& seen,
-                                 const kube::Object* before, const kube::Object* after) {
-    if (after != nullptr && !is_finished_pod(*after)) return {};
-    Value owner = controller_of((after != nullptr ? after : before)->value);
-    const std::string ns = (after != nullptr ? after : before)->key.ns;
-    std::vector<api::Key> keys;
-    constexpr int depth_max = 10;
-    for (int depth = 0; depth < depth_max && !owner.is_null(); ++depth) {
-        const JobKind* above =
-            find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
-        if (above == nullptr) break;
-        api::Key key{above->resource, ns, owner["name"].text()};
-        const kube::ObjectPtr object = seen.find(key);
-        if (above == &kind) keys.push_back(std::move(key));
-        if (object == nullptr) break;
-        owner = controller_of(object->value);
-    }
-    return keys;
-}
-
-/// A class that comes, goes or changes its value concerns the jobs that name it.
-std::vector<api::Key> jobs_of_class(const JobKind& kind, const kube::Cache& seen,
-                                    const kube::Object* before, const kube::Object* after) {
-    const std::string& name = (after != nullptr ? after : before)->key.name;
-    std::vector<api::Key> keys;
-    for (const kube::ObjectPtr& job : seen.list(kind.resource)) {
-        const std::string_view label = job->label(priority_class_label);
-        if (label == name || (label.empty() && name == "default")) keys.push_back(job->key);
-    }
-    return keys;
 }
 
 Controller job_controller(const JobKind& kind) {
@@ -359,8 +412,13 @@ Controller job_controller(const JobKind& kind) {
         c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
     controller.name += "-kueue-controller";
     const JobKind* table = &kind;
-    controller.watches = {watch_self(kind.resource, std::string(kind.version)),
-                          watch_owned(workloads, std::string(kueue_version), kind.resource)};
+    controller.watches = {
+        watch_self(kind.resource, std::string(kind.version)),
+        watch_owned(workloads, std::string(kueue_version), kind.resource),
+        {workloads, std::string(kueue_version),
+         [table](const kube::Cache& seen, const kube::Object*, const kube::Object* after) {
+             return jobs_of_prebuilt(*table, seen, after);
+         }}};
     controller.watches.push_back(
         {pods, "v1",
          [table](const kube::Cache& seen, const kube::Object* before, const kube::Object* after) {
@@ -389,8 +447,11 @@ Controller job_controller(const JobKind& kind) {
 
 std::vector<Controller> job_controllers() {
     std::vector<Controller> controllers;
-    for (const JobKind& kind : job_kinds())
-        controllers.push_back(job_controller(kind));
+    for (const JobKind& kind : job_kinds()) {
+        using Start = JobKind::Start;
+        if (kind.start == Start::unsuspended || kind.start == Start::told)
+            controllers.push_back(job_controller(kind));
+    }
     controllers.push_back(orphan_controller());
     return controllers;
 }

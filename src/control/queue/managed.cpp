@@ -12,24 +12,39 @@ std::string_view queue_name_of(const Value& object) {
     return object["metadata"]["labels"][queue_name_label].text_or("");
 }
 
-bool has_managed_ancestor(const Value& object, std::string_view ns, const FindObject& find) {
-    constexpr int depth_max = 10;
+Above find_above(const Value& object, std::string_view ns, const FindObject& find) {
+    Above above;
     Value owner = controller_of(object);
-    for (int depth = 0; depth < depth_max && !owner.is_null(); ++depth) {
-        const JobKind* kind =
-            find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
-        if (kind == nullptr) return false;
-        if (is_app_wrapper(kind->resource)) return true;
-        const Value parent = find({kind->resource, std::string(ns), owner["name"].text()});
-        if (parent["metadata"]["uid"].text_or("") != owner["uid"].text_or("")) return false;
-        if (!queue_name_of(parent).empty()) return true;
+    for (int depth = 0; !owner.is_null(); ++depth) {
+        if (depth == owners_max) {
+            above.end = Above::End::too_deep;
+            return above;
+        }
+        const std::string group = api::parse_group_version(owner["apiVersion"].text_or("")).group;
+        const api::Kind* any = api::find_kind_named(group, owner["kind"].text_or(""));
+        if (any == nullptr) return above;
+        const JobKind* kind = find_job_kind(any->resource());
+        api::Key key{any->resource(), std::string(ns), owner["name"].text()};
+        Value parent = find(key);
+        if (parent["metadata"]["uid"].text_or("") != owner["uid"].text_or("")) parent = {};
+        const bool wraps = kind != nullptr && is_app_wrapper(kind->resource);
+        if (wraps || (kind != nullptr && !queue_name_of(parent).empty())) {
+            above.managed = std::move(key);
+            above.object = parent;
+        }
         owner = controller_of(parent);
     }
-    return false;
+    return above;
 }
 
 bool is_managed(const Value& object, std::string_view ns, const FindObject& find) {
-    return !queue_name_of(object).empty() && !has_managed_ancestor(object, ns, find);
+    return !queue_name_of(object).empty() && find_above(object, ns, find).managed.name.empty();
+}
+
+bool is_made_by_job(const Value& object) {
+    const Value owner = controller_of(object);
+    return find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or("")) !=
+           nullptr;
 }
 
 FindObject find_in(const kube::Cache& seen) {

@@ -20,12 +20,23 @@ std::string_view queue_name_of(const api::Value& object);
 
 using api::controller_of;
 
-/// True when a job above it in the chain of controllers has a queue name, or is an AppWrapper:
-/// what holds quota for the whole holds it for the parts.
-bool has_managed_ancestor(const api::Value& object, std::string_view ns, const FindObject& find);
+/// What stands above a job in the chain of controllers.
+struct Above {
+    enum class End { top, too_deep };
+    /// The topmost that has a queue name or is an AppWrapper: what holds quota for the whole holds
+    /// it for the parts. An empty name: none.
+    api::Key managed;
+    api::Value object;  // Of `managed`; null when it was not found.
+    End end = End::top;
+};
+inline constexpr int owners_max = 10;  // More are not looked at.
+Above find_above(const api::Value& object, std::string_view ns, const FindObject& find);
 
 /// Has a queue name of its own, and no managed ancestor.
 bool is_managed(const api::Value& object, std::string_view ns, const FindObject& find);
+
+/// A controller of a kind that queues manage made it.
+bool is_made_by_job(const api::Value& object);
 
 FindObject find_in(const kube::Cache& seen);
 

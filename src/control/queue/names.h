@@ -22,6 +22,9 @@ inline const api::GroupResource namespaces{"", "namespaces"};
 inline const api::GroupResource nodes{"", "nodes"};
 inline const api::GroupResource pods{"", "pods"};
 inline const api::GroupResource jobs{"batch", "jobs"};
+inline const api::GroupResource replica_sets{"apps", "replicasets"};
+inline const api::GroupResource deployments{"apps", "deployments"};
+inline const api::GroupResource stateful_sets{"apps", "statefulsets"};
 inline const api::GroupResource ray_clusters{"ray.io", "rayclusters"};
 inline const api::GroupResource ray_jobs{"ray.io", "rayjobs"};
 inline const api::GroupResource app_wrappers{"workload.codeflare.dev", "appwrappers"};
@@ -41,6 +44,29 @@ inline constexpr std::string_view local_queue_label = "kueue.x-k8s.io/local-queu
 inline constexpr std::string_view workload_annotation = "kueue.x-k8s.io/workload";
 inline constexpr std::string_view default_queue_annotation = "kueue.x-k8s.io/default-queue";
 inline constexpr std::string_view topology_gate = "kueue.x-k8s.io/topology";
+inline constexpr std::string_view prebuilt_label = "kueue.x-k8s.io/prebuilt-workload-name";
+inline constexpr std::string_view managed_label = "kueue.x-k8s.io/managed";  // And finalizer.
+inline constexpr std::string_view group_label = "kueue.x-k8s.io/pod-group-name";
+inline constexpr std::string_view pod_index_label = "kueue.x-k8s.io/pod-group-pod-index";
+inline constexpr std::string_view pod_index_label_annotation =
+    "kueue.x-k8s.io/pod-group-pod-index-label";
+inline constexpr std::string_view pod_index_offset_annotation = "kueue.x-k8s.io/pod-index-offset";
+inline constexpr std::string_view group_count_annotation = "kueue.x-k8s.io/pod-group-total-count";
+inline constexpr std::string_view group_fast_annotation = "kueue.x-k8s.io/pod-group-fast-admission";
+inline constexpr std::string_view group_serving_annotation = "kueue.x-k8s.io/pod-group-serving";
+inline constexpr std::string_view suspending_parent_annotation =
+    "kueue.x-k8s.io/pod-suspending-parent";
+inline constexpr std::string_view role_hash_annotation = "kueue.x-k8s.io/role-hash";
+inline constexpr std::string_view retriable_annotation = "kueue.x-k8s.io/retriable-in-group";
+inline constexpr std::string_view group_workload_annotation = "kueue.x-k8s.io/is-group-workload";
+inline constexpr std::string_view min_parallelism_annotation = "kueue.x-k8s.io/job-min-parallelism";
+inline constexpr std::string_view equal_completions_annotation =
+    "kueue.x-k8s.io/job-completions-equal-parallelism";
+inline constexpr std::string_view elastic_annotation = "kueue.x-k8s.io/elastic-job";  // And gate.
+inline constexpr std::string_view replaces_annotation =
+    "kueue.x-k8s.io/workload-slice-replacement-for";
+inline constexpr std::string_view slice_name_annotation = "kueue.x-k8s.io/workload-slice-name";
+inline constexpr std::string_view admission_gate = "kueue.x-k8s.io/admission";
 inline constexpr std::string_view in_use_finalizer = "kueue.x-k8s.io/resource-in-use";
 
 inline bool is_app_wrapper(const api::GroupResource& resource) {

@@ -9,11 +9,11 @@
 
 #include "control/appwrapper/controller.h"
 #include "control/appwrapper/status.h"
-#include "control/cluster/small_cluster.h"
 #include "control/fold_pod.h"
 #include "control/queue/explain.h"
 #include "control/queue/jobs.h"
 #include "control/queue/names.h"
+#include "control/queue/small_queues.h"
 #include "control/queue/workload.h"
 
 namespace muster::control::queue {
@@ -21,110 +21,7 @@ namespace {
 
 using api::Value;
 
-/// A small cluster with the planner and the controllers of the queues.
-struct Queues : cluster::SmallCluster {
-    QueuePlanner planner;
-    std::vector<Controller> controllers = job_controllers();
-
-    Queues() {
-        followers.push_back(&planner);
-        controllers.push_back(appwrapper::controller(app_wrappers));
-        put(nodes,
-            "{metadata: {name: laptop}, status: {allocatable: {cpu: 8, memory: 8118372Ki, "
-            "pods: 110}}}");
-        put(namespaces, "{metadata: {name: team}}");
-        put(flavors, "{apiVersion: kueue.x-k8s.io/v1beta2, metadata: {name: default-flavor}}");
-        put(cluster_queues, R"({apiVersion: kueue.x-k8s.io/v1beta2, metadata: {name: cluster-queue},
-            spec: {namespaceSelector: {}, resourceGroups: [{
-              coveredResources: [cpu, memory, nvidia.com/gpu], flavors: [{name: default-flavor,
-              resources: [{name: cpu, nominalQuota: 9}, {name: memory, nominalQuota: 36Gi},
-                          {name: nvidia.com/gpu, nominalQuota: 5}]}]}]}})");
-        put(local_queues, R"({apiVersion: kueue.x-k8s.io/v1beta2,
-            metadata: {name: lq, namespace: team}, spec: {clusterQueue: cluster-queue}})");
-        rest();
-    }
-
-    /// Reconciles every object of every watched kind and plans, until nothing is written any more.
-    void rest() {
-        for (int round = 0; round < 50; ++round) {
-            if (!turn()) return;
-            now = now + milliseconds(150);
-        }
-        FAIL("the queues do not come to rest");
-    }
-
-    bool turn() {
-        bool wrote = false;
-        const auto settle = [&](const Reconciled& result) {
-            wrote = wrote || !result.writes.empty();
-            for (const Write& write : result.writes) {
-                if (!take(write)) planner.failed(write);
-            }
-            events.insert(events.end(), result.events.begin(), result.events.end());
-        };
-        for (const Controller& controller : controllers) {
-            for (const kube::ObjectPtr& object : seen.list(controller.watches[0].resource))
-                settle(controller.reconcile(seen, object->key, now));
-        }
-        // Twice: the status of queues is written after a pause.
-        for (int i = 0; i < 2; ++i) {
-            settle(planner.plan(seen, now));
-            now = now + milliseconds(150);
-        }
-        return wrote;
-    }
-
-    kube::ObjectPtr job(const std::string& name, const std::string& requests, int parallelism = 1,
-                        const std::string& labels = "") {
-        return put(
-            jobs, "{apiVersion: batch/v1, kind: Job, metadata: {namespace: team, name: " + name +
-                      ", labels: {kueue.x-k8s.io/queue-name: lq" + labels +
-                      "}}, spec: {suspend: true, parallelism: " + std::to_string(parallelism) +
-                      ", template: {spec: {containers: " + "[{name: main, resources: {requests: {" +
-                      requests + "}}}]}}}}");
-    }
-    kube::ObjectPtr job_now(const std::string& name) { return find(jobs, "team", name); }
-    kube::ObjectPtr workload_of(const std::string& job) {
-        for (const kube::ObjectPtr& each : seen.list(workloads, "team")) {
-            if (each->value["metadata"]["ownerReferences"][0]["name"].text_or("") == job)
-                return each;
-        }
-        return nullptr;
-    }
-    const Value& condition(const std::string& job, const std::string& type) {
-        return condition_of(workload_of(job)->value["status"], type);
-    }
-    kube::ObjectPtr pod(const std::string& name, const kube::Object& owner,
-                        const std::string& requests) {
-        return put(pods,
-                   "{metadata: {namespace: team, name: " + name +
-                       ", ownerReferences: [{apiVersion: " + owner.value["apiVersion"].text() +
-                       ", kind: " + owner.value["kind"].text() + ", name: " + owner.key.name +
-                       ", uid: " + owner.uid +
-                       ", controller: true}]}, spec: {nodeName: laptop,"
-                       " containers: [{name: main, resources: {requests: {" +
-                       requests + "}}}]}, status: {phase: Running}}");
-    }
-    kube::ObjectPtr wrapper(const std::string& name, const std::string& labels = "") {
-        return put(app_wrappers, R"({apiVersion: workload.codeflare.dev/v1beta1, kind: AppWrapper,
-            metadata: {namespace: team, name: )" +
-                                     name + ", labels: {" + labels + R"(}},
-            spec: {resources: {GenericItems: [{custompodresources: [
-                {replicas: 1, requests: {cpu: 1, memory: 2G}, limits: {cpu: 1, memory: 2G}},
-                {replicas: 1, requests: {cpu: 2, memory: 2G}, limits: {cpu: 2, memory: 2G}}],
-              generictemplate: {apiVersion: batch/v1, kind: Job, metadata: {name: )" +
-                                     name + "}, spec: {template: {spec: {containers: []}}}}}]}}}");
-    }
-    Value wrapper_status(const std::string& name) {
-        const auto found = find(app_wrappers, "team", name);
-        return found == nullptr ? Value() : found->value["status"];
-    }
-    std::string pending() {
-        return std::to_string(find(cluster_queues, "", "cluster-queue")
-                                  ->value["status"]["pendingWorkloads"]
-                                  .integer_or(-1));
-    }
-};
+struct Queues : SmallQueues {};
 
 TEST_CASE("a queued job gets a workload, is admitted and started with its marks") {
     Queues world;

@@ -64,6 +64,11 @@ void add_marks(const kube::Object& workload, const PodSet& set, Value& metadata)
     metadata.at("annotations").set(workload_annotation, workload.key.name);
 }
 
+void set_count(Value& job, const PodSet& set, std::int64_t count) {
+    for (const std::string_view place : set.count_places)
+        at_path(job, place) = count;
+}
+
 void set_or_erase(Value& object, std::string_view field, const Value& value) {
     if (value.is_null() || (value.empty() && !object.has(field))) {
         object.erase(field);
@@ -85,6 +90,8 @@ std::optional<Value> started(const kube::Cache& seen, const JobKind& kind, const
         if (!add_flavors(seen, assignment, pod_template->at("spec"))) return std::nullopt;
         if (assignment["topologyAssignment"].is_object()) add_gate(pod_template->at("spec"));
         add_marks(workload, set, pod_template->at("metadata"));
+        // Fewer pods than asked for may have been admitted.
+        if (set.min_count) set_count(made, set, assignment["count"].integer_or(set.count));
     }
     if (!kind.suspend.empty()) at_path(made, kind.suspend) = false;
     return made;
@@ -94,8 +101,10 @@ Value restored(const JobKind& kind, const Value& job, const Value& workload) {
     Value made = job;
     for (const PodSet& set : pod_sets_of(kind, job)) {
         Value* pod_template = find_template(made, set);
-        const Value& original = named(workload["spec"]["podSets"], set.name)["template"];
+        const Value& asked = named(workload["spec"]["podSets"], set.name);
+        const Value& original = asked["template"];
         if (pod_template == nullptr || original.is_null()) continue;
+        if (set.min_count) set_count(made, set, asked["count"].integer_or(set.count));
         for (const char* part : {"labels", "annotations"})
             set_or_erase(pod_template->at("metadata"), part, original["metadata"][part]);
         for (const char* part : {"nodeSelector", "tolerations", "schedulingGates"})

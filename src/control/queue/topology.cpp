@@ -13,16 +13,6 @@ namespace {
 
 using api::Value;
 
-constexpr std::string_view required_annotation = "kueue.x-k8s.io/podset-required-topology";
-constexpr std::string_view preferred_annotation = "kueue.x-k8s.io/podset-preferred-topology";
-constexpr std::string_view unconstrained_annotation =
-    "kueue.x-k8s.io/podset-unconstrained-topology";
-constexpr std::string_view slice_annotation = "kueue.x-k8s.io/podset-slice-required-topology";
-constexpr std::string_view slice_size_annotation = "kueue.x-k8s.io/podset-slice-size";
-constexpr std::string_view layers_annotation =
-    "kueue.x-k8s.io/podset-slice-required-topology-constraints";
-constexpr std::string_view group_annotation = "kueue.x-k8s.io/podset-group-name";
-
 void copy_text(const Value& annotations, std::string_view annotation, Value& request,
                const char* field) {
     const std::string_view text = annotations[annotation].text_or("");

@@ -3,12 +3,25 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "api/value.h"
 #include "decide/place/topology.h"
 #include "kube/cache.h"
 
 namespace muster::control::queue {
+
+// What a pod template says in annotations.
+inline constexpr std::string_view required_annotation = "kueue.x-k8s.io/podset-required-topology";
+inline constexpr std::string_view preferred_annotation = "kueue.x-k8s.io/podset-preferred-topology";
+inline constexpr std::string_view unconstrained_annotation =
+    "kueue.x-k8s.io/podset-unconstrained-topology";
+inline constexpr std::string_view slice_annotation =
+    "kueue.x-k8s.io/podset-slice-required-topology";
+inline constexpr std::string_view slice_size_annotation = "kueue.x-k8s.io/podset-slice-size";
+inline constexpr std::string_view layers_annotation =
+    "kueue.x-k8s.io/podset-slice-required-topology-constraints";
+inline constexpr std::string_view group_annotation = "kueue.x-k8s.io/podset-group-name";
 
 decide::Topology fold_topology(const kube::Object& topology);
 

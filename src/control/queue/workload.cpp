@@ -92,6 +92,7 @@ Value to_pod_sets(const std::vector<PodSet>& pod_sets) {
         Value made = Value::object({{"name", set.name},
                                     {"count", set.count},
                                     {"template", pod_template_of(set.pod_template)}});
+        if (set.min_count) made.set("minCount", *set.min_count);
         Value request = topology_request_of(set.pod_template);
         if (!request.is_null()) made.set("topologyRequest", std::move(request));
         list.push(std::move(made));
@@ -125,15 +126,26 @@ Value new_workload(const JobKind& kind, const kube::Object& job,
                           {"spec", std::move(spec)}});
 }
 
+std::optional<std::int64_t> admitted_count(const Value& workload, std::string_view pod_set) {
+    for (const Value& set : workload.path("status.admission.podSetAssignments").items()) {
+        if (set["name"].text_or("main") == pod_set && set["count"].is_integer())
+            return set["count"].as_integer();
+    }
+    return std::nullopt;
+}
+
 bool agree(const Value& workload, const std::vector<PodSet>& pod_sets, Compare how) {
     const Value& theirs = workload["spec"]["podSets"];
     if (theirs.size() != pod_sets.size()) return false;
     for (std::size_t i = 0; i < pod_sets.size(); ++i) {
         const PodSet& set = pod_sets[i];
-        if (theirs[i]["name"].text_or("") != set.name ||
-            theirs[i]["count"].integer_or(1) != set.count) {
+        if (theirs[i]["name"].text_or("") != set.name) return false;
+        const bool same_count = theirs[i]["count"].integer_or(1) == set.count;
+        const bool same_least =
+            theirs[i]["minCount"] == (set.min_count ? Value(*set.min_count) : Value());
+        if (how == Compare::everything && !(same_count && same_least)) return false;
+        if (!same_count && !(set.min_count && admitted_count(workload, set.name) == set.count))
             return false;
-        }
         const Value& ours = set.pod_template["spec"];
         const Value& other = theirs[i]["template"]["spec"];
         if (effective_requests(ours) != effective_requests(other)) return false;

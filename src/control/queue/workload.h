@@ -40,8 +40,12 @@ api::Value new_workload(const JobKind& kind, const kube::Object& job,
 /// The podSets of a Workload's spec.
 api::Value to_pod_sets(const std::vector<PodSet>& pod_sets);
 
+/// How many pods of a set were admitted; absent without admission.
+std::optional<std::int64_t> admitted_count(const api::Value& workload, std::string_view pod_set);
+
 /// What the job asks for is still what its workload says. Of a started job only counts and
-/// requests compare, because the queue has added to its templates.
+/// requests compare, because the queue has added to its templates; the counts may be those that
+/// were admitted.
 enum class Compare { everything, counts_and_requests };
 bool agree(const api::Value& workload, const std::vector<PodSet>& pod_sets, Compare how);
 

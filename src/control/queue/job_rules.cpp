@@ -1,0 +1,257 @@
+// control/queue/job_rules.cpp - Kueue's rules for the metadata of jobs.
+#include "control/queue/job_rules.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/dns_name.h"
+#include "base/text.h"
+#include "control/queue/managed.h"
+#include "control/queue/names.h"
+#include "control/queue/topology.h"
+#include "control/queue/topology_rules.h"
+
+namespace muster::control::queue {
+namespace {
+
+using api::Value;
+
+constexpr std::string_view immutable = "field is immutable";
+
+const Value& label_of(const Value& object, std::string_view label) {
+    return object["metadata"]["labels"][label];
+}
+
+const Value& annotation_of(const Value& object, std::string_view annotation) {
+    return object["metadata"]["annotations"][annotation];
+}
+
+std::string go_error(const char* function, std::string_view text) {
+    return std::string("strconv.") + function + ": parsing " + quoted(text) + ": invalid syntax";
+}
+
+/// "batch/v1, Kind=Job"
+std::string kind_text(const JobKind& kind) {
+    const std::string group = kind.resource.group.empty() ? "" : kind.resource.group + "/";
+    return group + std::string(kind.version) + ", Kind=" + std::string(kind.kind);
+}
+
+void check_prebuilt(const JobKind& kind, const Value& job, FieldErrors& errors) {
+    if (!label_of(job, prebuilt_label).is_string()) return;
+    check_name_in_label(job, prebuilt_label, errors);
+    if (kind.prebuilt == JobKind::Support::yes) return;
+    errors.push_back(forbidden_at(label_path(prebuilt_label),
+                                  "Is not supported for " + quoted(kind_text(kind))));
+}
+
+void check_time_limit(const Value& job, FieldErrors& errors) {
+    const Value& text = label_of(job, max_time_label);
+    if (!text.is_string()) return;
+    const auto limit = parse_integer(text.as_string());
+    if (!limit) {
+        errors.push_back(
+            invalid_at(label_path(max_time_label), text, go_error("Atoi", text.as_string())));
+    } else if (*limit <= 0) {
+        errors.push_back(
+            invalid_at(label_path(max_time_label), Value(*limit), "should be greater than 0"));
+    }
+}
+
+std::int64_t pods_of(const Value& job) {
+    const std::int64_t parallelism = job["spec"]["parallelism"].integer_or(1);
+    return std::min(parallelism, job["spec"]["completions"].integer_or(parallelism));
+}
+
+void check_min_parallelism(const Value& job, FieldErrors& errors) {
+    const Value& text = annotation_of(job, min_parallelism_annotation);
+    if (!text.is_string()) return;
+    const std::string path = annotation_path(min_parallelism_annotation);
+    const auto least = parse_integer(text.as_string());
+    if (!least) {
+        errors.push_back(invalid_at(path, text, go_error("Atoi", text.as_string())));
+    } else if (*least >= pods_of(job) || *least <= 0) {
+        errors.push_back(invalid_at(path, Value(*least),
+                                    "should be between 0 and " + std::to_string(pods_of(job) - 1)));
+    }
+}
+
+bool completions_follow(const Value& job) {
+    return parse_boolean(annotation_of(job, equal_completions_annotation).text_or(""))
+        .value_or(false);
+}
+
+void check_equal_completions(const Value& job, FieldErrors& errors) {
+    const Value& text = annotation_of(job, equal_completions_annotation);
+    if (!text.is_string()) return;
+    const std::string path = annotation_path(equal_completions_annotation);
+    const auto enabled = parse_boolean(text.as_string());
+    if (!enabled) errors.push_back(invalid_at(path, text, go_error("ParseBool", text.as_string())));
+    if (!enabled.value_or(false)) return;
+    const Value& spec = job["spec"];
+    if (spec["completionMode"].text_or("NonIndexed") == "NonIndexed") {
+        errors.push_back(invalid_at(path, text, "should not be enabled for NonIndexed jobs"));
+    }
+    if (spec["parallelism"].integer_or(1) != spec["completions"].integer_or(1)) {
+        errors.push_back(invalid_at("spec.completions", spec["completions"],
+                                    "should be equal to parallelism when " +
+                                        std::string(equal_completions_annotation) +
+                                        " is annotation is true"));
+    }
+}
+
+/// "spec.workerGroupSpecs[1].template.metadata"
+std::string metadata_path(const PodSet& set) {
+    std::string path;
+    if (!set.list.empty()) path = set.list + "[" + std::to_string(set.index) + "].";
+    return path + (set.place.empty() ? "" : set.place + ".") + "metadata";
+}
+
+}  // namespace
+
+std::string label_path(std::string_view label) {
+    return "metadata.labels[" + std::string(label) + "]";
+}
+
+std::string annotation_path(std::string_view annotation) {
+    return "metadata.annotations[" + std::string(annotation) + "]";
+}
+
+api::FieldError invalid_at(std::string path, const Value& value, std::string_view detail) {
+    api::FieldError error = api::invalid(api::Path(), value, detail);
+    error.field = std::move(path);
+    return error;
+}
+
+api::FieldError forbidden_at(std::string path, std::string_view detail) {
+    api::FieldError error = api::forbidden(api::Path(), detail);
+    error.field = std::move(path);
+    return error;
+}
+
+api::FieldError required_at(std::string path, std::string_view detail) {
+    api::FieldError error = api::required(api::Path(), detail);
+    error.field = std::move(path);
+    return error;
+}
+
+void check_same(const Value& before, const Value& now, std::string path, FieldErrors& errors) {
+    if (before == now) return;
+    errors.push_back(invalid_at(std::move(path), now, immutable));
+}
+
+void check_name_in_label(const Value& object, std::string_view label, FieldErrors& errors) {
+    const Value& name = label_of(object, label);
+    if (!name.is_string()) return;
+    const std::vector<std::string> faults = dns1123_subdomain_faults(name.as_string());
+    if (!faults.empty()) errors.push_back(invalid_at(label_path(label), name, join(faults, ",")));
+}
+
+void check_labels(const JobKind& kind, const Value& job, FieldErrors& errors) {
+    check_name_in_label(job, queue_name_label, errors);
+    check_prebuilt(kind, job, errors);
+    check_time_limit(job, errors);
+}
+
+void check_priority_class(const Value& before, const Value& now, Waits waits, FieldErrors& errors) {
+    const std::string old_class = label_of(before, priority_class_label).text();
+    const std::string new_class = label_of(now, priority_class_label).text();
+    const std::string path = label_path(priority_class_label);
+    if (waits == Waits::no && old_class.empty() && !new_class.empty()) {
+        errors.push_back(
+            invalid_at(path, Value(new_class),
+                       "WorkloadPriorityClass cannot be added to a non-suspended workload"));
+    }
+    if (!old_class.empty() && new_class.empty()) {
+        errors.push_back(invalid_at(path, Value(new_class),
+                                    "WorkloadPriorityClass cannot be removed from a workload"));
+    }
+}
+
+void check_label_changes(const JobKind& kind, const Value& before, const Value& now,
+                         DefaultQueue in_namespace, FieldErrors& errors) {
+    const bool waits = is_suspended(kind, now);
+    const Value old_queue{queue_name_of(before)};
+    const Value new_queue{queue_name_of(now)};
+    if (!waits) check_same(old_queue, new_queue, label_path(queue_name_label), errors);
+    if (new_queue.as_string().empty() && !old_queue.as_string().empty() &&
+        in_namespace == DefaultQueue::exists) {
+        errors.push_back(
+            invalid_at(label_path(queue_name_label), Value(""),
+                       "queue-name must not be empty in namespace with default queue"));
+    }
+    const bool was_elastic = annotation_of(before, elastic_annotation).text_or("") == "true";
+    const bool is_elastic = annotation_of(now, elastic_annotation).text_or("") == "true";
+    if (waits || was_elastic) {
+        check_prebuilt(kind, now, errors);
+    } else {
+        check_same(Value(label_of(before, prebuilt_label).text()),
+                   Value(label_of(now, prebuilt_label).text()), label_path(prebuilt_label), errors);
+    }
+    if (!waits || !is_suspended(kind, before)) {
+        check_same(Value(label_of(before, max_time_label).text()),
+                   Value(label_of(now, max_time_label).text()), label_path(max_time_label), errors);
+    }
+    check_priority_class(before, now, waits ? Waits::yes : Waits::no, errors);
+    if (was_elastic != is_elastic)
+        errors.push_back(invalid_at(label_path(elastic_annotation), is_elastic, immutable));
+}
+
+FieldErrors check_job(const Value& job) {
+    FieldErrors errors;
+    check_min_parallelism(job, errors);
+    check_equal_completions(job, errors);
+    return errors;
+}
+
+FieldErrors check_job_change(const Value& before, const Value& now) {
+    FieldErrors errors;
+    const bool waited = before["spec"]["suspend"].boolean_or(false);
+    const bool waits = now["spec"]["suspend"].boolean_or(false);
+    if (annotation_of(before, min_parallelism_annotation).is_string() && !waited &&
+        before["spec"]["parallelism"].integer_or(1) != now["spec"]["parallelism"].integer_or(1)) {
+        errors.push_back(forbidden_at(
+            "spec.parallelism",
+            "cannot change when partial admission is enabled and the job is not suspended"));
+    }
+    if (!waited && !waits && completions_follow(before) != completions_follow(now)) {
+        errors.push_back(forbidden_at(annotation_path(equal_completions_annotation),
+                                      "field is immutable while the job is not suspended"));
+    }
+    if (annotation_of(before, min_parallelism_annotation) !=
+        annotation_of(now, min_parallelism_annotation)) {
+        check_min_parallelism(now, errors);
+    }
+    check_equal_completions(now, errors);
+    return errors;
+}
+
+void check_pod_sets(const JobKind& kind, const Value& job, FieldErrors& errors) {
+    const std::vector<PodSet> sets = pod_sets_of(kind, job);
+    std::vector<GroupedPodSet> grouped;
+    const std::size_t before = errors.size();
+    for (const PodSet& set : sets) {
+        if (set.place.empty() && kind.start != JobKind::Start::ungated) continue;  // Not its own.
+        const std::string path = metadata_path(set);
+        check_topology(set.pod_template["metadata"], path, errors);
+        grouped.push_back({topology_request_of(set.pod_template), set.count, path});
+    }
+    if (errors.size() > before || kind.start == JobKind::Start::ungated) return;
+    for (const PodSet& set : sets) {
+        if (!set.place.empty())
+            check_slice_bound(set.pod_template["metadata"], metadata_path(set), set.count, errors);
+    }
+    check_pod_set_groups(grouped, errors);
+}
+
+std::string joined(const FieldErrors& errors) {
+    std::vector<std::string> texts;
+    for (const api::FieldError& error : errors) {
+        std::string text = error.field + ": " + error.text;
+        if (std::find(texts.begin(), texts.end(), text) == texts.end())
+            texts.push_back(std::move(text));
+    }
+    return texts.size() == 1 ? texts.front() : "[" + join(texts, ", ") + "]";
+}
+
+}  // namespace muster::control::queue

@@ -1,0 +1,57 @@
+// control/queue/job_rules.h - what the labels and annotations of a queued job must be, and which of
+// them may change when; in the words of Kueue's webhooks.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/field_error.h"
+#include "api/value.h"
+#include "control/queue/integration.h"
+
+namespace muster::control::queue {
+
+using FieldErrors = std::vector<api::FieldError>;
+
+/// Whether the namespace has a LocalQueue named `default`.
+enum class DefaultQueue { none, exists };
+
+/// "metadata.labels[NAME]"
+std::string label_path(std::string_view label);
+std::string annotation_path(std::string_view annotation);
+
+api::FieldError invalid_at(std::string path, const api::Value& value, std::string_view detail);
+api::FieldError forbidden_at(std::string path, std::string_view detail);
+api::FieldError required_at(std::string path, std::string_view detail);
+
+/// The error of a field that may not change and did; none when it is what it was.
+void check_same(const api::Value& before, const api::Value& now, std::string path,
+                FieldErrors& errors);
+
+/// The value of a label must be a name that an object may have.
+void check_name_in_label(const api::Value& object, std::string_view label, FieldErrors& errors);
+
+/// Its queue, the Workload made for it beforehand, its time limit.
+void check_labels(const JobKind& kind, const api::Value& job, FieldErrors& errors);
+
+/// What may not change between two versions of a job.
+void check_label_changes(const JobKind& kind, const api::Value& before, const api::Value& now,
+                         DefaultQueue in_namespace, FieldErrors& errors);
+
+/// Whether the change of a priority class is one that a job may take.
+enum class Waits { no, yes };
+void check_priority_class(const api::Value& before, const api::Value& now, Waits waits,
+                          FieldErrors& errors);
+
+/// What a batch Job alone has: partial admission.
+FieldErrors check_job(const api::Value& job);
+FieldErrors check_job_change(const api::Value& before, const api::Value& now);
+
+/// The pod templates of a job: what they ask of topologies.
+void check_pod_sets(const JobKind& kind, const api::Value& job, FieldErrors& errors);
+
+/// More than one in brackets, as Kubernetes joins errors.
+std::string joined(const FieldErrors& errors);
+
+}  // namespace muster::control::queue

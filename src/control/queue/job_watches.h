@@ -1,0 +1,24 @@
+// control/queue/job_watches.h - which jobs are to be looked at again when something else changes.
+#pragma once
+
+#include <vector>
+
+#include "api/kind.h"
+#include "control/queue/integration.h"
+#include "kube/cache.h"
+
+namespace muster::control::queue {
+
+/// A pod that is gone or done may end an eviction of the job at the top of its owners.
+std::vector<api::Key> jobs_above(const JobKind& kind, const kube::Cache& seen,
+                                 const kube::Object* before, const kube::Object* after);
+
+/// A class that comes, goes or changes its value concerns the jobs that name it.
+std::vector<api::Key> jobs_of_class(const JobKind& kind, const kube::Cache& seen,
+                                    const kube::Object* before, const kube::Object* after);
+
+/// A Workload that nobody owns concerns the jobs that name it.
+std::vector<api::Key> jobs_of_prebuilt(const JobKind& kind, const kube::Cache& seen,
+                                       const kube::Object* workload);
+
+}  // namespace muster::control::queue
