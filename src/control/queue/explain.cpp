@@ -146,6 +146,9 @@ std::optional<std::string> find_id(const QueuePlanner& planner, const kube::Cach
     for (const kube::ObjectPtr& workload : seen.owned_by(workloads, object.uid)) {
         if (const auto id = planner.id_of(workload->key)) return id;
     }
+    if (const std::string group(object.label(group_label)); !group.empty()) {
+        if (const auto id = planner.id_of({workloads, object.key.ns, group})) return id;
+    }
     const Value& owner = controller_of(object.value);
     const JobKind* kind =
         find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
@@ -185,6 +188,12 @@ Value explain(const QueuePlanner& planner, const kube::Cache& seen, const api::K
         if (const auto told = decide::wait_reason(planner.state(), *id))
             answer.set("message", decide::condition_message(*told));
         return answer;
+    }
+    if (is_on_hold(object->value))
+        return plain_answer("on_hold", title(*object) + " is scaled to nothing, and so on hold.");
+    if (key.resource == deployments && !object->label(queue_name_label).empty()) {
+        return plain_answer("by_pods",
+                            title(*object) + " queues pod by pod: ask why of one of its pods.");
     }
     const bool has_queue = !object->label(queue_name_label).empty();
     if (key.resource != workloads && !has_queue) {

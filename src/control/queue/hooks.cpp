@@ -9,6 +9,7 @@
 #include "control/queue/job_rules.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
+#include "control/queue/pod_hooks.h"
 
 namespace muster::control::queue {
 namespace {
@@ -105,6 +106,7 @@ Admission check_new_job(const AdmissionRequest& request) {
     const JobKind* kind = job_kind_of(request);
     if (kind == nullptr || request.operation != AdmissionRequest::Operation::create) return {};
     FieldErrors errors;
+    if (kind->start == JobKind::Start::by_pods) return denied(*kind, kind->check(request.object));
     check_labels(*kind, request.object, errors);
     if (kind->check != nullptr) {
         for (api::FieldError& error : kind->check(request.object))
@@ -117,6 +119,8 @@ Admission check_new_job(const AdmissionRequest& request) {
 Admission check_changed_job(const AdmissionRequest& request) {
     const JobKind* kind = job_kind_of(request);
     if (kind == nullptr || request.operation != AdmissionRequest::Operation::update) return {};
+    if (kind->start == JobKind::Start::by_pods)
+        return denied(*kind, kind->check_change(request.old, request.object));
     const bool has_default =
         !request.find({local_queues, namespace_of(request.object), "default"}).is_null();
     FieldErrors errors;
@@ -136,7 +140,8 @@ Admission check_changed_job(const AdmissionRequest& request) {
 }
 
 std::vector<api::AdmissionHook> admission_hooks() {
-    return {give_default_queue, suspend_new_job, check_new_job, check_changed_job};
+    return {give_default_queue, suspend_new_job,   mark_pod_templates,   gate_new_pod,
+            check_new_job,      check_changed_job, warn_of_managed_label};
 }
 
 }  // namespace muster::control::queue

@@ -136,6 +136,7 @@ std::int64_t reclaimable_pods(const JobKind& kind, const Value& object) {
 
 Value* find_template(Value& object, const PodSet& pod_set) {
     if (pod_set.place.empty()) return nullptr;
+    if (pod_set.place == ".") return &object;
     if (pod_set.list.empty()) return &at_path(object, pod_set.place);
     Value& list = at_path(object, pod_set.list);
     if (!list.is_array() || pod_set.index >= list.size()) return nullptr;

@@ -21,7 +21,8 @@ struct PodSet {
     api::Value pod_template;
     std::string list;  // Path of the list that the template's item is in; empty: none.
     std::size_t index = 0;
-    std::string place;  // Path from the object or the item; empty: it does not stand in the job.
+    std::string place;  // Path from the object or the item; ".": the object itself is the
+                        // template; empty: it does not stand in the job.
     std::optional<std::int64_t> min_count = {};       // As few of them as this may start.
     std::vector<std::string_view> count_places = {};  // Paths of a count that admission may lower.
 };

@@ -1,5 +1,5 @@
 // control/queue/job_kinds.cpp - the tables of the kinds that queues manage: Job, RayCluster,
-// RayJob, AppWrapper.
+// RayJob, AppWrapper; pods and what makes them to serve are in pod_kinds.cpp.
 #include <utility>
 
 #include "api/field_error.h"
@@ -8,6 +8,7 @@
 #include "control/queue/job_rules.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
+#include "control/queue/pod_kinds.h"
 #include "control/ray/submitter.h"
 
 namespace muster::control::queue {
@@ -189,9 +190,14 @@ JobKind app_wrapper(const api::GroupResource& resource) {
 }  // namespace
 
 const std::vector<JobKind>& job_kinds() {
-    static const std::vector<JobKind> kinds = {batch_job(), ray_cluster(), ray_job(),
+    static const std::vector<JobKind> kinds = {batch_job(),
+                                               ray_cluster(),
+                                               ray_job(),
                                                app_wrapper(app_wrappers),
-                                               app_wrapper(old_app_wrappers)};
+                                               app_wrapper(old_app_wrappers),
+                                               pod_kind(),
+                                               deployment_kind(),
+                                               stateful_set_kind()};
     return kinds;
 }
 

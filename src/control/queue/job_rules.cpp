@@ -104,7 +104,7 @@ void check_equal_completions(const Value& job, FieldErrors& errors) {
 std::string metadata_path(const PodSet& set) {
     std::string path;
     if (!set.list.empty()) path = set.list + "[" + std::to_string(set.index) + "].";
-    return path + (set.place.empty() ? "" : set.place + ".") + "metadata";
+    return path + (set.place == "." ? "" : set.place + ".") + "metadata";
 }
 
 }  // namespace
@@ -231,7 +231,7 @@ void check_pod_sets(const JobKind& kind, const Value& job, FieldErrors& errors) 
     std::vector<GroupedPodSet> grouped;
     const std::size_t before = errors.size();
     for (const PodSet& set : sets) {
-        if (set.place.empty() && kind.start != JobKind::Start::ungated) continue;  // Not its own.
+        if (set.place.empty()) continue;  // Not its own.
         const std::string path = metadata_path(set);
         check_topology(set.pod_template["metadata"], path, errors);
         grouped.push_back({topology_request_of(set.pod_template), set.count, path});

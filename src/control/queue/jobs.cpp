@@ -13,6 +13,8 @@
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/orphans.h"
+#include "control/queue/pod_groups.h"
+#include "control/queue/serving.h"
 #include "control/queue/start.h"
 #include "control/queue/workload.h"
 
@@ -224,24 +226,7 @@ void start_job(Pass& pass) {
 
 void report_progress(Pass& pass) {
     Value status = pass.workload->value["status"];
-    Value& conditions = status.at("conditions");
-    const Value before = condition_of(status, "PodsReady");
-    if (are_pods_ready(pass.kind, pass.job.value)) {
-        const bool again = before["reason"].text_or("") == "WaitForRecovery";
-        set_condition(conditions,
-                      {"PodsReady", "True", again ? "Recovered" : "Started",
-                       "All pods reached readiness and the workload is running"},
-                      pass.now);
-    } else if (before["status"].text_or("") == "True") {
-        set_condition(conditions,
-                      {"PodsReady", "False", "WaitForRecovery",
-                       "At least one pod has failed, waiting for recovery"},
-                      pass.now);
-    } else if (before.is_null()) {
-        set_condition(conditions,
-                      {"PodsReady", "False", "WaitForStart", "Not all pods are ready or succeeded"},
-                      pass.now);
-    }
+    set_pods_ready(status, are_pods_ready(pass.kind, pass.job.value), pass.now);
     const std::int64_t done = reclaimable_pods(pass.kind, pass.job.value);
     if (done > 0 && !pass.pod_sets.empty()) {
         status.set(
@@ -452,6 +437,8 @@ std::vector<Controller> job_controllers() {
         if (kind.start == Start::unsuspended || kind.start == Start::told)
             controllers.push_back(job_controller(kind));
     }
+    controllers.push_back(pod_controller());
+    controllers.push_back(stateful_set_controller());
     controllers.push_back(orphan_controller());
     return controllers;
 }

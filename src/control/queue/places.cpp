@@ -9,7 +9,9 @@
 #include "base/text.h"
 #include "control/fold_pod.h"
 #include "control/queue/integration.h"
+#include "control/queue/managed.h"
 #include "control/queue/names.h"
+#include "control/queue/pod_shape.h"
 #include "control/queue/topology.h"
 #include "control/queue/workload.h"
 
@@ -20,11 +22,31 @@ using api::Value;
 
 constexpr std::string_view index_label = "batch.kubernetes.io/job-completion-index";
 
+/// A pod that was told its Workload, but has no place yet. The gate of admission stands in for that
+/// of topologies where a pod came in without it.
 bool is_gated(const kube::Object& pod) {
-    for (const Value& gate : pod.value["spec"]["schedulingGates"].items()) {
-        if (gate["name"].text_or("") == topology_gate) return true;
+    return has_gate(pod.value, topology_gate) || has_gate(pod.value, admission_gate);
+}
+
+/// Its number among its like; absent: it has none.
+std::optional<std::int64_t> rank_of(const kube::Object& pod) {
+    for (const std::string_view label : {index_label, pod_index_label}) {
+        const auto rank = parse_integer(pod.label(label));
+        const auto offset = parse_integer(pod.annotation(pod_index_offset_annotation));
+        if (rank) return *rank - offset.value_or(0);
     }
-    return false;
+    return std::nullopt;
+}
+
+/// Of jobs, by what made them; of pods that queue by themselves, by what they were told.
+std::vector<kube::ObjectPtr> pods_of(const kube::Cache& seen, const kube::Object& workload) {
+    const std::string kind = controller_of(workload.value)["kind"].text();
+    if (!kind.empty() && kind != "Pod") return living_pods(seen, workload.label(job_uid_label));
+    std::vector<kube::ObjectPtr> found;
+    for (kube::ObjectPtr& pod : seen.list(pods, workload.key.ns)) {
+        if (!is_finished_pod(*pod)) found.push_back(std::move(pod));
+    }
+    return found;
 }
 
 /// The number of its domain, when its node selector names one.
@@ -57,12 +79,10 @@ Write send_to(const kube::Object& pod, const decide::TopologyAssignment& places,
     Value selector = Value::object();
     for (std::size_t level = 0; level < places.levels.size(); ++level)
         selector.set(places.levels[level], places.domains[domain].values[level]);
-    Value gates = Value::array();
-    for (const Value& gate : pod.value["spec"]["schedulingGates"].items()) {
-        if (gate["name"].text_or("") != topology_gate) gates.push(gate);
-    }
+    Value open = pod.value;
+    open.at("spec").set("schedulingGates", gates_without(open, topology_gate));
     Value spec = Value::object({{"nodeSelector", std::move(selector)}});
-    spec.set("schedulingGates", gates.empty() ? Value() : std::move(gates));
+    spec.set("schedulingGates", gates_without(open, admission_gate));
     return {.verb = Write::Verb::merge_patch,
             .key = pod.key,
             .api_version = "v1",
@@ -90,9 +110,7 @@ void place_set(const std::vector<kube::ObjectPtr>& all, const decide::TopologyAs
               [](const auto& a, const auto& b) { return a->key.name < b->key.name; });
     for (const kube::ObjectPtr& pod : gated) {
         std::optional<std::size_t> domain;
-        if (const auto rank = parse_integer(pod->label(index_label))) {
-            domain = domain_by_rank(*rank, places);
-        }
+        if (const auto rank = rank_of(*pod)) domain = domain_by_rank(*rank, places);
         if (!domain || left[*domain] <= 0) {
             const auto free =
                 std::find_if(left.begin(), left.end(), [](std::int64_t pods) { return pods > 0; });
@@ -112,7 +130,7 @@ Reconciled reconcile(const kube::Cache& seen, const api::Key& key, Time) {
         return result;
     }
     std::map<std::string, std::vector<kube::ObjectPtr>> by_set;
-    for (kube::ObjectPtr& pod : living_pods(seen, workload->label(job_uid_label))) {
+    for (kube::ObjectPtr& pod : pods_of(seen, *workload)) {
         if (pod->is_terminating() || pod->annotation(workload_annotation) != key.name) continue;
         by_set[std::string(pod->label(pod_set_label))].push_back(std::move(pod));
     }

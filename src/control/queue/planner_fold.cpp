@@ -231,6 +231,10 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
     }
     // What names no queue waits for nobody.
     if (object->value["spec"]["queueName"].text_or("").empty()) return;
+    if (is_on_hold(object->value)) {
+        forget(key);
+        return;
+    }
     Entry& entry = entry_of(*object, wanted_id(*object));
     if (entry.over && !object->is_terminating()) return;
     moved_.insert(entry.id);

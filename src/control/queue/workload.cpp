@@ -172,6 +172,32 @@ std::optional<Write> status_write(const kube::Object& workload, const Value& sta
                  .propagation = ""};
 }
 
+bool is_on_hold(const Value& workload) {
+    const Value& reserved = condition_of(workload["status"], "QuotaReserved");
+    return reserved["status"].text_or("") == "False" && reserved["reason"].text_or("") == "OnHold";
+}
+
+void set_pods_ready(Value& status, bool ready, Time now) {
+    Value& conditions = status.at("conditions");
+    const Value before = condition_of(status, "PodsReady");
+    if (ready) {
+        const bool again = before["reason"].text_or("") == "WaitForRecovery";
+        set_condition(conditions,
+                      {"PodsReady", "True", again ? "Recovered" : "Started",
+                       "All pods reached readiness and the workload is running"},
+                      now);
+    } else if (before["status"].text_or("") == "True") {
+        set_condition(conditions,
+                      {"PodsReady", "False", "WaitForRecovery",
+                       "At least one pod has failed, waiting for recovery"},
+                      now);
+    } else if (before.is_null()) {
+        set_condition(conditions,
+                      {"PodsReady", "False", "WaitForStart", "Not all pods are ready or succeeded"},
+                      now);
+    }
+}
+
 void clear_admission(Value& status, Time now) {
     const Value evicted = condition_of(status, "Evicted");
     const std::string reason = evicted["reason"].text();

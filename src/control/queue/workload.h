@@ -52,6 +52,12 @@ bool agree(const api::Value& workload, const std::vector<PodSet>& pod_sets, Comp
 /// The change of a Workload's status from what was seen. Absent when there is none.
 std::optional<Write> status_write(const kube::Object& workload, const api::Value& status);
 
+/// Kept without quota on purpose, and not queued: a StatefulSet scaled to nothing.
+bool is_on_hold(const api::Value& workload);
+
+/// The condition PodsReady of one that is admitted. `status` is changed.
+void set_pods_ready(api::Value& status, bool ready, Time now);
+
 /// Gives the quota back: no admission, and the conditions that say so. `status` is changed.
 void clear_admission(api::Value& status, Time now);
 
