@@ -69,7 +69,7 @@ Config parse_config(const std::string& path, const std::string& text) {
     const auto read = control::queue::read_configuration(rest);
     if (const auto* wrong = std::get_if<control::queue::WrongConfiguration>(&read))
         refuse(path, wrong->text);
-    config.queues = std::get<decide::Options>(read);
+    config.queues.decisions = std::get<decide::Options>(read);
     return config;
 }
 

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "agent/agent.h"
-#include "decide/change.h"
+#include "control/queue/settings.h"
 
 namespace muster::up {
 
 /// What the file sets.
 struct Config {
-    decide::Options queues;                   // See control/queue/configuration.h.
+    control::queue::Settings queues;          // See control/queue/configuration.h.
     std::vector<agent::ImageMapping> images;  // Before the usual ones.
 };
 

@@ -27,8 +27,8 @@ TEST_CASE("Muster's own document sets capacity, order and images") {
                     "appWrappers: {capacity: Aggregate, order: FIFO}\n"
                     "images: [{pattern: 'a/*', environment: /opt/a, variables: {K: v},\n"
                     "  command: [run, it], args: [usual]}]\n");
-    CHECK(config.queues.capacity == decide::Options::Capacity::aggregate);
-    CHECK(config.queues.order == decide::Options::Order::fifo);
+    CHECK(config.queues.decisions.capacity == decide::Options::Capacity::aggregate);
+    CHECK(config.queues.decisions.order == decide::Options::Order::fifo);
     REQUIRE(config.images.size() == 1);
     CHECK(config.images[0].environment == "/opt/a");
     CHECK(config.images[0].variables.size() == 1);

@@ -238,6 +238,11 @@ void Parts::make_controllers() {
     control::ControlPlaneOptions options;
     options.cluster.certificate_authority_pem = prepared_.keys.authority.certificate_pem;
     options.queues = prepared_.config.queues;
+    options.metrics = metrics_;
+    options.stopwatch = [] {
+        const auto ticks = std::chrono::steady_clock::now().time_since_epoch();
+        return nanoseconds(std::chrono::nanoseconds(ticks).count());
+    };
     add_controllers(*runner_, control_loop_, *server_, state_loop_, options);
 }
 

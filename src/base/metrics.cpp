@@ -64,16 +64,18 @@ std::string head(const MetricName& name, const char* type) {
 template <class Metric>
 void put_values(std::string& out, const MetricFamily<Metric>& family, const char* type) {
     const MetricName& name = family.name();
-    out += head(name, type);
+    std::string members;
     family.each([&](const auto& values, const Metric& metric) {
-        out += name.name + label_text(name, values) + " " + number_text(metric.value()) + "\n";
+        members += name.name + label_text(name, values) + " " + number_text(metric.value()) + "\n";
     });
+    if (!members.empty()) out += head(name, type) + members;
 }
 
 void put_histograms(std::string& out, const MetricFamily<Histogram>& family) {
     const MetricName& name = family.name();
-    out += head(name, "histogram");
+    bool first = true;
     family.each([&](const auto& values, const Histogram& metric) {
+        if (std::exchange(first, false)) out += head(name, "histogram");
         const auto& bounds = metric.bounds();
         for (std::size_t i = 0; i < bounds.size(); ++i) {
             out += name.name + "_bucket" + label_text(name, values, number_text(bounds[i])) + " " +
@@ -128,6 +130,13 @@ template <class Metric>
 void MetricFamily<Metric>::remove(const Values& values) {
     const std::lock_guard lock(mutex_);
     members_.erase(values);
+}
+
+template <class Metric>
+void MetricFamily<Metric>::remove_where(std::size_t label, const std::string& value) {
+    VERIFY(label < name_.labels.size());
+    const std::lock_guard lock(mutex_);
+    std::erase_if(members_, [&](const auto& member) { return member.first[label] == value; });
 }
 
 template <class Metric>

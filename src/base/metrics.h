@@ -74,6 +74,8 @@ public:
     /// The member with these label values, in the order of the labels; made when it is not there.
     Metric& with(const Values& values = {});
     void remove(const Values& values);
+    /// All members of which that label (its place among the labels) has the value.
+    void remove_where(std::size_t label, const std::string& value);
     void clear();
 
     const MetricName& name() const { return name_; }
@@ -105,7 +107,8 @@ public:
     /// asked for.
     void before_text(std::function<void()> refresh);
 
-    /// Everything in Prometheus' text format, in the order of the names.
+    /// Everything in Prometheus' text format, in the order of the names; families without members
+    /// are left out.
     std::string text() const;
     static constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=utf-8";
 

@@ -29,7 +29,8 @@ Questions add_controllers(Runner& runner, const ControlPlaneOptions& options) {
     for (Controller& controller : queue::job_controllers())
         runner.add(std::move(controller));
     runner.add(queue::places_controller());
-    auto planner = std::make_unique<queue::QueuePlanner>(options.queues, options.may_decide);
+    auto planner = std::make_unique<queue::QueuePlanner>(
+        options.queues, queue::PlannerRim{options.may_decide, options.metrics, options.stopwatch});
     const queue::QueuePlanner& queues = *planner;
     runner.add(std::move(planner));
     runner.add(appwrapper::controller(appwrapper::codeflare));

@@ -2,14 +2,16 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "api/admission.h"
+#include "base/metrics.h"
 #include "control/cluster/cluster.h"
+#include "control/queue/settings.h"
 #include "control/runner.h"
-#include "decide/change.h"
 
 namespace muster::control::queue {
 class QueuePlanner;
@@ -20,7 +22,11 @@ namespace muster::control {
 /// What the parts are made with.
 struct ControlPlaneOptions {
     ClusterOptions cluster;
-    decide::Options queues;
+    queue::Settings queues;
+    /// Null: nothing is counted.
+    std::shared_ptr<Metrics> metrics = nullptr;
+    /// A clock that only goes forward, for how long decisions take. Null: that is not measured.
+    std::function<Duration()> stopwatch = nullptr;
     /// While it says no, the queues see but do not decide, so that many changes are decided as one.
     /// Null: always. It is asked again after a moment.
     std::function<bool()> may_decide = nullptr;

@@ -63,7 +63,12 @@ struct QueueReport {
     Active active = Active::ready;
     std::string detail;  // The missing flavor's name.
     std::int64_t pending = 0;
-    std::int64_t admitted = 0;                                  // Everything that holds quota.
+    std::int64_t inadmissible = 0;  // Of `pending`: tried in vain, or nobody may be tried.
+    std::int64_t admitted = 0;      // Everything that holds quota.
+    /// Kinds of waiting workloads (equal ones are one): those to be tried, and tried in vain.
+    std::int64_t open_classes = 0;
+    std::int64_t blocked_classes = 0;
+    std::vector<std::string> cohorts = {};                      // From the root to its own.
     std::map<std::string, std::map<std::string, Use>> flavors;  // Flavor -> resource.
     /// With fair sharing: the dominant share of what is borrowed, in thousandths of what can be
     /// lent and divided by the weight, rounded up; the largest int64 with weight 0 and anything
@@ -75,6 +80,18 @@ struct QueueReport {
 std::optional<QueueReport> report_queue(const State& state, std::string_view name);
 std::optional<QueueReport> report_local_queue(const State& state, std::string_view ns,
                                               std::string_view name);
+
+/// What a queue's waiting workloads ask for, all together; not those of stopped local queues.
+Resources pending_resources(const State& state, std::string_view queue);
+
+/// A cohort, with an object or without.
+struct CohortReport {
+    std::vector<std::string> cohorts;                          // From the root to its parent.
+    std::map<std::string, std::map<std::string, Amount>> own;  // Its subtree's, by flavor.
+};
+std::optional<CohortReport> report_cohort(const State& state, std::string_view name);
+/// Those that exist or have members, by name.
+std::vector<std::string> cohorts_in_use(const State& state);
 
 /// The weighted share of a cohort, as in QueueReport. Absent without fair sharing or such a cohort.
 std::optional<std::int64_t> weighted_share_of_cohort(const State& state, std::string_view name);

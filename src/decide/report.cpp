@@ -19,6 +19,39 @@ std::int64_t pending_of(const World& world, const LocalQueueEntry& local) {
                          [&](WorkloadId id) { return is_pending(world.workload(id)); });
 }
 
+// Whether it is still to be tried; else it was tried in vain or cannot be.
+bool is_open(const World& world, WorkloadId id) {
+    const std::optional<QueueId> queue = world.workload(id).enqueued;
+    if (!queue || world.queue(*queue).active != QueueReport::Active::ready) return false;
+    const Pending& pending = world.queue(*queue).pending;
+    return pending.is_strict() || !pending.is_blocked(world.class_of(id, *queue));
+}
+
+std::int64_t open_in(const World& world, const LocalQueueEntry& local) {
+    return std::count_if(local.members.begin(), local.members.end(), [&](WorkloadId id) {
+        return is_pending(world.workload(id)) && is_open(world, id);
+    });
+}
+
+void count_classes(const QueueEntry& entry, QueueReport& report) {
+    const Pending& pending = entry.pending;
+    const bool ready = entry.active == QueueReport::Active::ready;
+    report.blocked_classes = !ready                ? pending.class_count()
+                             : pending.is_strict() ? 0
+                                                   : pending.blocked_classes();
+    report.open_classes = pending.class_count() - report.blocked_classes;
+    const std::int64_t blocked = pending.is_strict() ? 0 : pending.blocked_size();
+    const std::int64_t open = ready ? pending.size() - blocked : 0;
+    report.inadmissible = std::max<std::int64_t>(0, report.pending - open);
+}
+
+std::vector<std::string> cohorts_above(const World& world, QuotaNode node) {
+    std::vector<std::string> names;
+    for (auto at = world.tree.parent_of(node); at; at = world.tree.parent_of(*at))
+        names.insert(names.begin(), world.name_at(*at));
+    return names;
+}
+
 // Every flavor and resource of the queue's quotas, with what is used of it.
 std::map<std::string, std::map<std::string, QueueReport::Use>> quotas_of(const World& world,
                                                                          const QueueEntry& entry) {
@@ -63,6 +96,8 @@ std::optional<QueueReport> report_queue(const State& state, std::string_view nam
         if (world.local_queue(local).spec->stop != StopPolicy::none) continue;
         report.pending += pending_of(world, world.local_queue(local));
     }
+    count_classes(entry, report);
+    report.cohorts = cohorts_above(world, entry.plan.node);
     return report;
 }
 
@@ -82,6 +117,7 @@ std::optional<QueueReport> report_local_queue(const State& state, std::string_vi
         report.active = QueueReport::Active::cluster_queue_inactive;
     }
     report.pending = pending_of(world, local);
+    report.inadmissible = report.pending - open_in(world, local);
     report.flavors = quotas_of(world, entry);
     for (auto& [flavor, resources] : report.flavors) {
         for (auto& [resource, use] : resources)
@@ -101,6 +137,47 @@ std::optional<QueueReport> report_local_queue(const State& state, std::string_vi
         }
     }
     return report;
+}
+
+Resources pending_resources(const State& state, std::string_view queue) {
+    const World& world = state.world();
+    Resources sum;
+    const auto id = world.queue_names.find(queue);
+    if (!id) return sum;
+    const auto add = [&](ShapeId shape, std::int64_t times) {
+        for (const PodSetNeed& set : world.shapes.of(shape).pod_sets) {
+            for (const auto& [resource, amount] : set.requests)
+                sum[world.book.resources.name_of(resource)] += amount * set.count * times;
+        }
+    };
+    const Pending& pending = world.queue(*id).pending;
+    for (const ClassKey& key : pending.classes())
+        add(key.shape, static_cast<std::int64_t>(pending.members_of(key).size()));
+    return sum;
+}
+
+std::optional<CohortReport> report_cohort(const State& state, std::string_view name) {
+    const World& world = state.world();
+    const auto id = world.cohort_names.find(name);
+    if (!id) return std::nullopt;
+    const QuotaNode node = world.cohorts[index(*id)].node;
+    CohortReport report;
+    report.cohorts = cohorts_above(world, node);
+    for (const FlavorResource what : world.tree.known(node)) {
+        report.own[world.book.flavors.name_of(what.flavor)]
+                  [world.book.resources.name_of(what.resource)] = world.tree.subtree(node, what);
+    }
+    return report;
+}
+
+std::vector<std::string> cohorts_in_use(const State& state) {
+    const World& world = state.world();
+    std::vector<std::string> names;
+    for (const auto& [name, id] : world.cohort_names.by_name()) {
+        const CohortEntry& entry = world.cohorts[index(id)];
+        if (entry.spec || !world.tree.children_of(entry.node).empty()) names.emplace_back(name);
+    }
+    return names;
 }
 
 std::optional<std::int64_t> weighted_share_of_cohort(const State& state, std::string_view name) {

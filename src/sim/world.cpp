@@ -240,7 +240,7 @@ void World::set_sky(Sky sky) {
 }
 
 void World::set_options(const decide::Options& options) {
-    options_.queues = options;
+    options_.queues.decisions = options;
     crash_control();
     --crashes_;  // No fault: somebody wanted it.
 }

@@ -19,7 +19,8 @@ constexpr int rounds_max = 400;
 
 class PlannerCluster : public Cluster {
 public:
-    explicit PlannerCluster(const decide::Options& options) : planner_(options) {
+    explicit PlannerCluster(const decide::Options& options)
+        : planner_(control::queue::Settings{.decisions = options, .metrics = {}}) {
         server_.followers.push_back(&planner_);
     }
 

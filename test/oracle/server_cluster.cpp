@@ -45,7 +45,7 @@ public:
         });
         server_.bootstrap([] {});
         control::ControlPlaneOptions options;
-        options.queues = queues;
+        options.queues.decisions = queues;
         control::add_controllers(runner_, options);
         runner_.start();
         pass(seconds(1));

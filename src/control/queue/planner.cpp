@@ -82,9 +82,10 @@ std::pair<std::string, std::string> backoff_words(const decide::WaitReason& reas
 
 }  // namespace
 
-QueuePlanner::QueuePlanner(decide::Options options, std::function<bool()> may_decide)
-    : may_decide_(std::move(may_decide)), shares_fairly_(options.fair_sharing.has_value()) {
-    decide::apply(state_, decide::OptionsSet{std::move(options)});
+QueuePlanner::QueuePlanner(const Settings& settings, PlannerRim rim)
+    : rim_(std::move(rim)), shares_fairly_(settings.decisions.fair_sharing.has_value()) {
+    if (rim_.metrics) metrics_ = std::make_unique<QueueMetrics>(rim_.metrics, settings.metrics);
+    decide::apply(state_, decide::OptionsSet{settings.decisions});
 }
 
 std::vector<std::pair<api::GroupResource, std::string>> QueuePlanner::watches() const {
@@ -103,6 +104,7 @@ std::vector<std::pair<api::GroupResource, std::string>> QueuePlanner::watches() 
 }
 
 void QueuePlanner::observe(const kube::Object* before, const kube::Object* after) {
+    if (metrics_) metrics_->saw(before, after);
     const kube::Object& object = after != nullptr ? *after : *before;
     if (before != nullptr && after != nullptr && is_queue_thing(object.key.resource) &&
         differs_in_status_only(*before, *after)) {
@@ -127,12 +129,12 @@ void QueuePlanner::failed(const Write& write) {
 
 Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
     Reconciled result;
-    if (may_decide_ && !may_decide_()) {
+    if (rim_.may_decide && !rim_.may_decide()) {
         result.look_again = ask_again_pause;
         return result;
     }
     fold(seen);
-    const decide::Decision decision = decide::decide(state_, now);
+    const decide::Decision decision = decide_now(now);
     take(seen, decision);
     speak_again();
     if (decision.look_again) result.look_again = std::max(*decision.look_again - now, Duration{});
@@ -155,6 +157,16 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
         result.look_again = due - now;
     }
     return result;
+}
+
+decide::Decision QueuePlanner::decide_now(Time now) {
+    if (!metrics_) return decide::decide(state_, now);
+    const Duration began = rim_.stopwatch ? rim_.stopwatch() : Duration{};
+    decide::Decision decision = decide::decide(state_, now);
+    std::optional<Duration> took;
+    if (rim_.stopwatch) took = rim_.stopwatch() - began;
+    metrics_->decided(decision, took);
+    return decision;
 }
 
 void QueuePlanner::take(const kube::Cache& seen, const decide::Decision& decision) {
@@ -332,11 +344,16 @@ void QueuePlanner::write_queues(const kube::Cache& seen, Time now, Reconciled& r
             write_flavor(seen, *object, result);
         }
     }
+    if (!metrics_) return;
+    if (std::exchange(tree_changed_, false)) metrics_->show_cohorts(state_);
+    metrics_->show_cohort_shares(state_);
 }
 
 void QueuePlanner::write_cluster_queue(const kube::Object& queue, Time now, Reconciled& result) {
     const auto report = decide::report_queue(state_, queue.key.name);
     if (!report) return;
+    const Value status = cluster_queue_status(queue, *report, now);
+    if (metrics_) metrics_->show_cluster_queue(queue, status, *report, state_);
     if (queue.is_terminating() && report->admitted == 0) {
         if (has_finalizer(queue))
             result.writes.push_back(finalizer_write(queue, Finalizer::remove));
@@ -347,8 +364,7 @@ void QueuePlanner::write_cluster_queue(const kube::Object& queue, Time now, Reco
         result.writes.push_back(finalizer_write(queue, Finalizer::add));
         return;
     }
-    if (auto write = status_write(queue, cluster_queue_status(queue, *report, now)))
-        result.writes.push_back(std::move(*write));
+    if (auto write = status_write(queue, status)) result.writes.push_back(std::move(*write));
 }
 
 void QueuePlanner::write_local_queue(const kube::Cache& seen, const kube::Object& queue, Time now,
@@ -357,8 +373,9 @@ void QueuePlanner::write_local_queue(const kube::Cache& seen, const kube::Object
     if (!report) return;
     const kube::ObjectPtr behind =
         seen.find({cluster_queues, "", queue.value["spec"]["clusterQueue"].text()});
-    if (auto write = status_write(queue, local_queue_status(queue, behind.get(), *report, now)))
-        result.writes.push_back(std::move(*write));
+    const Value status = local_queue_status(queue, behind.get(), *report, now);
+    if (metrics_) metrics_->show_local_queue(queue, status, *report);
+    if (auto write = status_write(queue, status)) result.writes.push_back(std::move(*write));
 }
 
 void QueuePlanner::write_cohort(const kube::Object& cohort, Reconciled& result) {

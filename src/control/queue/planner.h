@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,10 +14,19 @@
 #include <vector>
 
 #include "control/controller.h"
+#include "control/queue/queue_metrics.h"
+#include "control/queue/settings.h"
 #include "control/queue/workload_status.h"
 #include "decide/cycle.h"
 
 namespace muster::control::queue {
+
+/// What the planner has of the world outside.
+struct PlannerRim {
+    std::function<bool()> may_decide = nullptr;     // While it says no, nothing is decided.
+    std::shared_ptr<Metrics> metrics = nullptr;     // Null: nothing is counted.
+    std::function<Duration()> stopwatch = nullptr;  // Null: durations are not measured.
+};
 
 /// The planner of the queues. It is the only writer of admissions and of queues' status.
 ///
@@ -24,8 +34,7 @@ namespace muster::control::queue {
 /// decision whose write failed is taken back and made anew.
 class QueuePlanner : public Planner {
 public:
-    /// While `may_decide` says no, nothing is decided.
-    explicit QueuePlanner(decide::Options options = {}, std::function<bool()> may_decide = nullptr);
+    explicit QueuePlanner(const Settings& settings = {}, PlannerRim rim = {});
 
     std::string name() const override { return "kueue-admission"; }
     std::vector<std::pair<api::GroupResource, std::string>> watches() const override;
@@ -64,6 +73,7 @@ private:
     void fold_wrapper_object(const kube::Cache& seen, const api::Key& key,
                              const kube::Object* object);
     void fold_pod_object(const kube::Cache& seen, const api::Key& key, const kube::Object* object);
+    void count_new(const kube::Cache& seen, const kube::Object& workload);
     Entry& entry_of(const kube::Object& object, const std::string& wanted_id);
     void forget(const api::Key& key);
     void finish(Entry& entry);
@@ -89,7 +99,10 @@ private:
     void send(Entry& entry, const kube::Object& object, const api::Value& status,
               Reconciled& result);
 
-    std::function<bool()> may_decide_;
+    decide::Decision decide_now(Time now);
+
+    PlannerRim rim_;
+    std::unique_ptr<QueueMetrics> metrics_;  // Null: nothing is counted.
     decide::State state_;
     std::set<api::Key> unfolded_;  // Seen to change since the last plan.
     std::map<api::Key, Entry> entries_;
@@ -103,6 +116,7 @@ private:
     std::map<std::string, std::set<api::Key>> silent_;  // Who is spoken for, by the speaker's id.
     std::set<std::string> moved_;                       // Ids that may speak for nobody any more.
     Time queues_written_;
+    bool tree_changed_ = false;   // Cohorts or quotas, since metrics were told.
     bool shares_fairly_ = false;  // Shares are written, and change with every admission.
 };
 

@@ -235,6 +235,7 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
         forget(key);
         return;
     }
+    if (metrics_ && !entries_.contains(key)) count_new(seen, *object);
     Entry& entry = entry_of(*object, wanted_id(*object));
     if (entry.over && !object->is_terminating()) return;
     moved_.insert(entry.id);
@@ -273,6 +274,16 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
         find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
     if (kind != nullptr && is_app_wrapper(kind->resource))
         to_write_.insert({kind->resource, key.ns, owner["name"].text()});
+}
+
+/// One that nobody has said anything about yet was made just now.
+void QueuePlanner::count_new(const kube::Cache& seen, const kube::Object& workload) {
+    const Value& owner = controller_of(workload.value);
+    const JobKind* kind =
+        find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
+    if (kind == nullptr || !workload.value["status"].empty()) return;
+    const auto job = seen.find({kind->resource, workload.key.ns, owner["name"].text()});
+    if (job != nullptr) metrics_->made(workload, *job);
 }
 
 void QueuePlanner::fold_wrapper_object(const kube::Cache& seen, const api::Key& key,
@@ -398,6 +409,7 @@ void QueuePlanner::mark_if_moved(Entry& entry, const kube::Object& workload) {
 }
 
 void QueuePlanner::mark_all_queues(const kube::Cache& seen) {
+    tree_changed_ = true;
     for (const api::GroupResource& resource : {cluster_queues, local_queues, cohorts, flavors}) {
         for (const kube::ObjectPtr& queue : seen.list(resource))
             queues_to_write_.insert(queue->key);

@@ -46,6 +46,7 @@ void Pending::insert(ClassKey key, const Turn& turn) {
     VERIFY(added);
     add_head(key, which);
     ++size_;
+    if (which.blocked) ++blocked_size_;
 }
 
 void Pending::erase(ClassKey key, const Turn& turn) {
@@ -56,7 +57,9 @@ void Pending::erase(ClassKey key, const Turn& turn) {
     const bool gone = found->second.members.erase(turn);
     VERIFY(gone);
     --size_;
+    if (found->second.blocked) --blocked_size_;
     if (found->second.members.empty()) {
+        if (found->second.blocked) --blocked_classes_;
         classes_.erase(found);
     } else {
         add_head(key, found->second);
@@ -178,6 +181,9 @@ void Pending::set_blocked(ClassKey key, Class& which, bool blocked) {
     drop_head(key, which);
     which.blocked = blocked;
     add_head(key, which);
+    const auto members = static_cast<std::int64_t>(which.members.size());
+    blocked_size_ += blocked ? members : -members;
+    blocked_classes_ += blocked ? 1 : -1;
 }
 
 }  // namespace muster::decide

@@ -98,6 +98,10 @@ public:
     std::vector<ClassKey> classes() const;
     std::vector<Turn> in_order(Time now) const;
     std::int64_t size() const { return size_; }
+    /// Members of blocked classes, and how many classes those are.
+    std::int64_t blocked_size() const { return blocked_size_; }
+    std::int64_t blocked_classes() const { return blocked_classes_; }
+    std::int64_t class_count() const { return static_cast<std::int64_t>(classes_.size()); }
     bool is_strict() const { return strategy_ == ClusterQueue::Strategy::strict_fifo; }
 
 private:
@@ -123,6 +127,8 @@ private:
     std::optional<Candidate> leader_;
     Reason leaders_reason_;
     std::int64_t size_ = 0;
+    std::int64_t blocked_size_ = 0;
+    std::int64_t blocked_classes_ = 0;
 };
 
 }  // namespace muster::decide
