@@ -6,11 +6,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/mailbox.h"
 #include "base/random.h"
 #include "base/verify.h"
 #include "bench/figures.h"
 #include "store/memory_journal.h"
+#include "store/pumped_loop.h"
 #include "store/rocksdb_journal.h"
 #include "store/store.h"
 
@@ -19,25 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using store::Store;
-
-/// A loop that runs what the journal posts, on this thread.
-class BenchLoop : public Loop {
-public:
-    Time now() const override { return Time{1}; }
-    void post(Task task) override { tasks_.put(std::move(task)); }
-    TimerId after(Duration, Task) override { return TimerId{0}; }
-    void cancel(TimerId) override {}
-    template <class Done>
-    void run_until(const Done& done) {
-        while (!done()) {
-            for (const Task& task : tasks_.take_all())
-                task();
-        }
-    }
-
-private:
-    Mailbox<Task> tasks_;
-};
 
 /// Looks like an object: words that repeat, numbers that do not.
 std::string object_like(Random& random, std::size_t size) {
@@ -75,7 +56,7 @@ void raw_disk(const Figures& figures, const std::string& folder) {
 }
 
 void durable_writes(const Figures& figures, const std::string& folder, int in_flight_max) {
-    BenchLoop loop;
+    store::PumpedLoop loop;
     Store store(std::make_unique<store::RocksdbJournal>(folder, loop));
     Random random(1);
     int in_flight = 0;
@@ -97,7 +78,7 @@ void durable_writes(const Figures& figures, const std::string& folder, int in_fl
 }
 
 void restart(const Figures& figures, const std::string& folder) {
-    BenchLoop loop;
+    store::PumpedLoop loop;
     {
         Store store(std::make_unique<store::RocksdbJournal>(folder, loop));
         Random random(2);

@@ -35,6 +35,9 @@ std::optional<std::string> describe_known(const std::string& group, const api::V
 /// The pods that a template makes: "Pod Template:" and what follows.
 std::string template_lines(const api::Value& pod_template);
 
+/// Sorted names of an object's members.
+std::vector<std::string> sorted_keys(const api::Value& object);
+
 /// "lastTransitionTime" as "Last Transition Time".
 std::string spelled_out(const std::string& field);
 /// Title, then one line an entry, or <none>.

@@ -48,14 +48,6 @@ std::string joined_labels(const Value& labels) {
     return parts.empty() ? "<none>" : join(parts, ",");
 }
 
-std::vector<std::string> sorted_keys(const Value& object) {
-    std::vector<std::string> keys;
-    for (const auto& member : object.members())
-        keys.push_back(member.key);
-    std::sort(keys.begin(), keys.end());
-    return keys;
-}
-
 std::size_t decoded_size(const Value& text) {
     const auto bytes = from_base64(text.text());
     return bytes ? bytes->size() : 0;

@@ -46,15 +46,6 @@ std::vector<std::string> camel_parts(const std::string& field) {
     return parts;
 }
 
-/// Sorted names of an object's members.
-std::vector<std::string> sorted_keys(const Value& object) {
-    std::vector<std::string> keys;
-    for (const auto& member : object.members())
-        keys.push_back(member.key);
-    std::sort(keys.begin(), keys.end());
-    return keys;
-}
-
 std::string scalar_text(const Value& value) {
     if (value.is_string()) return value.as_string();
     return value.is_null() ? "<nil>" : api::to_json(value);
@@ -114,6 +105,14 @@ std::string event_time(const Value& event) {
 }
 
 }  // namespace
+
+std::vector<std::string> sorted_keys(const Value& object) {
+    std::vector<std::string> keys;
+    for (const auto& member : object.members())
+        keys.push_back(member.key);
+    std::sort(keys.begin(), keys.end());
+    return keys;
+}
 
 std::string spelled_out(const std::string& field) {
     for (const char c : field) {

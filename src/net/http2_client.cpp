@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/verify.h"
 #include "net/dial.h"
+#include "net/http2_frames.h"
 #include "net/tls.h"
 #include "net/wire.h"
 
@@ -33,13 +34,6 @@ struct Call {
     std::string body;
     bool too_large = false;
 };
-
-nghttp2_nv field_of(std::string_view name, std::string_view value) {
-    const auto bytes = [](std::string_view text) {
-        return const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(text.data()));
-    };
-    return {bytes(name), bytes(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE};
-}
 
 std::string target_text(const Request& request) {
     std::string text = request.path.empty() ? "/" : request.path;
@@ -228,13 +222,7 @@ Call* Http2ClientSession::find(std::int32_t id) {
 }
 
 void Http2ClientSession::pull(std::string& out, std::size_t enough) {
-    while (session_ && out.size() < enough) {
-        const std::uint8_t* bytes = nullptr;
-        const ssize_t size = nghttp2_session_mem_send(session_, &bytes);
-        if (size < 0) over_ = true;
-        if (size <= 0) return;
-        out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
-    }
+    if (session_ && !pull_frames(session_, out, enough)) over_ = true;
 }
 
 bool Http2ClientSession::finished() const {

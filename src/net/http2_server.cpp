@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "base/verify.h"
+#include "net/http2_frames.h"
 #include "net/server_session.h"
 
 namespace muster::net {
@@ -276,13 +277,6 @@ Http2Stream* Http2Session::find(Stream id) {
     return at == streams_.end() ? nullptr : &at->second;
 }
 
-nghttp2_nv field_of(std::string_view name, std::string_view value) {
-    auto bytes = [](std::string_view text) {
-        return const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(text.data()));
-    };
-    return {bytes(name), bytes(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE};
-}
-
 void Http2Session::submit_head(Stream id, Http2Stream& stream, const Response& head) {
     stream.answered = true;
     const std::string status = std::to_string(head.status);
@@ -390,13 +384,7 @@ void Http2Session::abandon(Stream id) {
 }
 
 void Http2Session::pull(std::string& out, std::size_t enough) {
-    while (out.size() < enough) {
-        const std::uint8_t* bytes = nullptr;
-        const ssize_t size = nghttp2_session_mem_send(session_, &bytes);
-        if (size < 0) broken_ = true;
-        if (size <= 0) return;
-        out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
-    }
+    if (!pull_frames(session_, out, enough)) broken_ = true;
 }
 
 bool Http2Session::finished() const {

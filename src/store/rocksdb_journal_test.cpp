@@ -16,36 +16,15 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/mailbox.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "store/pumped_loop.h"
 #include "store/store.h"
 
 namespace muster::store {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A loop whose tasks run when the test asks for them, posted from any thread.
-class TestLoop : public Loop {
-public:
-    Time now() const override { return Time{1}; }
-    void post(Task task) override { tasks_.put(std::move(task)); }
-    TimerId after(Duration, Task) override { return TimerId{0}; }
-    void cancel(TimerId) override {}
-
-    /// Waits for tasks and runs them, until `done`.
-    template <class Done>
-    void run_until(const Done& done) {
-        while (!done()) {
-            for (const Task& task : tasks_.take_all())
-                task();
-        }
-    }
-
-private:
-    Mailbox<Task> tasks_;
-};
 
 /// A folder of its own, gone at the end.
 class Folder {
@@ -63,7 +42,7 @@ private:
 };
 
 std::string refusal(const std::string& folder) {
-    TestLoop loop;
+    PumpedLoop loop;
     try {
         const RocksdbJournal journal(folder, loop);
     } catch (const Error& error) {
@@ -74,7 +53,7 @@ std::string refusal(const std::string& folder) {
 
 TEST_CASE("a restart finds every value, every revision, and where the counting stood") {
     const Folder folder;
-    TestLoop loop;
+    PumpedLoop loop;
     int answered = 0;
     const auto count = [&answered] { ++answered; };
     {
@@ -104,7 +83,7 @@ TEST_CASE("a restart finds every value, every revision, and where the counting s
 
 TEST_CASE("what waits is written when the journal is closed") {
     const Folder folder;
-    TestLoop loop;
+    PumpedLoop loop;
     {
         Store store(std::make_unique<RocksdbJournal>(folder.data(), loop));
         for (int i = 0; i < 1000; ++i)
@@ -116,7 +95,7 @@ TEST_CASE("what waits is written when the journal is closed") {
 
 TEST_CASE("folders that cannot be used are refused with what to do") {
     const Folder folder;
-    TestLoop loop;
+    PumpedLoop loop;
     std::ofstream(fs::path(folder.data() + ".txt")) << "x";
     CHECK(refusal(folder.data() + ".txt").ends_with("it is a file; name a folder with --data"));
 
@@ -148,7 +127,7 @@ TEST_CASE("child: write until killed" * doctest::skip()) {
     const int pipe = std::atoi(std::getenv("MUSTER_TEST_PIPE"));
     const std::string folder = std::getenv("MUSTER_TEST_FOLDER");
     Random random(static_cast<std::uint64_t>(getpid()));
-    TestLoop loop;
+    PumpedLoop loop;
     Store store(std::make_unique<RocksdbJournal>(folder, loop));
     std::size_t in_flight = 0;
     for (;;) {
@@ -229,7 +208,7 @@ TEST_CASE("what was answered before a kill -9 is there after it") {
             if (words[0] == "removed") known.removed = revision;
             if (words[0] == "written") known.written = revision;
         }
-        TestLoop loop;
+        PumpedLoop loop;
         const Store store(std::make_unique<RocksdbJournal>(folder.data(), loop));
         newest = store.revision();
         for (const auto& [key, known] : keys) {
