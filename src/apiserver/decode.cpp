@@ -48,9 +48,27 @@ void check_object(const Value& value, std::string_view body) {
                       std::string(body.substr(0, shown_body)) + "\"");
 }
 
+std::string_view json_type(const Value& value) {
+    if (value.is_object()) return "object";
+    if (value.is_array()) return "array";
+    return value.is_boolean() ? "bool" : "number";
+}
+
+/// What says which type an object has is text, or is not there.
+void check_type_is_text(const Value& object) {
+    for (const char* field : {"apiVersion", "kind"}) {
+        const Value& given = object[field];
+        if (given.is_string() || given.is_null()) continue;
+        throw bad_request("couldn't get version/kind; json parse error: json: cannot unmarshal " +
+                          std::string(json_type(given)) + " into Go struct field ." + field +
+                          " of type string");
+    }
+}
+
 /// apiVersion and kind must be those of the path. Built-in kinds may leave them out.
 void check_type(const Exchange& exchange, Value& object) {
     const api::Kind& kind = *exchange.kind;
+    check_type_is_text(object);
     const std::string api_version = api::to_api_version({kind.group, exchange.version->name});
     const std::string given_version = object["apiVersion"].text();
     const std::string given_kind = object["kind"].text();
@@ -194,9 +212,27 @@ Value typed_object(Exchange& exchange, Decoded decoded) {
     return std::move(object);
 }
 
+/// Who applies says of which version and kind his fields are.
+void check_applied_type(const Exchange& exchange, const Value& object) {
+    check_type_is_text(object);
+    const std::string expected =
+        api::to_api_version({exchange.kind->group, exchange.version->name});
+    const std::string given = object["apiVersion"].text();
+    if (given != expected) {
+        throw bad_request("Incorrect version specified in apply patch. Specified patch version: " +
+                          given + ", expected: " + expected);
+    }
+    if (object["kind"].text().empty()) {
+        throw bad_request("failed to create typed patch object (" + exchange.route.ns + "/" +
+                          exchange.route.name + "; " + given +
+                          ", Kind=): no corresponding type for " + given + ", Kind=");
+    }
+}
+
 Value typed_part(Exchange& exchange, Decoded decoded) {
     Value& object = decoded.value;
     check_object(object, *exchange.request.body);
+    check_applied_type(exchange, object);
     check_type(exchange, object);
     const api::Schema& schema = *exchange.version->schema;
     check_strictly(exchange, schema, object, decoded.duplicates,

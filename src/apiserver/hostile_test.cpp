@@ -42,7 +42,16 @@ TEST_CASE("wrong kinds and versions") {
     TestServer server;
     CHECK(refused(server, server.post(maps, R"({"apiVersion":"v2","kind":"ConfigMap"})")) == 400);
     CHECK(refused(server, server.post(maps, R"({"apiVersion":"v1","kind":"Pod"})")) == 400);
-    CHECK(refused(server, server.post(maps, R"({"apiVersion":1,"kind":[]})")) != 201);
+    CHECK(refused(server, server.post(maps, R"({"apiVersion":1,"kind":[]})")) == 400);
+    CHECK(server.post(maps, R"({"apiVersion":"v1","kind":{"a":1}})")->message() ==
+          "couldn't get version/kind; json parse error: json: cannot unmarshal object into Go "
+          "struct field .kind of type string");
+    const std::string mine = maps + "/x?fieldManager=a";
+    CHECK(refused(server, server.apply(mine, R"({"apiVersion":{},"kind":"ConfigMap"})")) == 400);
+    CHECK(refused(server, server.apply(mine, R"({"apiVersion":"v1","kind":[]})")) == 400);
+    CHECK(refused(server, server.apply(mine, R"({"apiVersion":"v1","data":{"a":"b"}})")) == 400);
+    CHECK(server.apply(mine, R"({"kind":"ConfigMap"})")->message() ==
+          "Incorrect version specified in apply patch. Specified patch version: , expected: v1");
     CHECK(refused(server, server.post("/apis/nothing/v1/namespaces/default/x", "{}")) == 404);
     CHECK(refused(server, server.post("/api/v1/namespaces/default/nodes", "{}")) == 404);
     CHECK(refused(server, server.send(server.request("BREW", maps))) == 405);

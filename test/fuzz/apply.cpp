@@ -14,6 +14,10 @@ void take(std::string_view input) {
     api::Value applied;
     if (!split_input(input, live, applied)) return;
     if (!live.is_object() || !applied.is_object()) return;
+    // The server refuses what has no type before it comes here.
+    for (const char* field : {"apiVersion", "kind"}) {
+        if (!applied[field].is_null() && !applied[field].is_string()) return;
+    }
     const api::ApplyRequest request{"fuzz", "v1", "", "2020-01-01T00:00:00Z", true};
     const auto done = api::server_side_apply(pod_schema(), live, applied, request);
     const auto* now = std::get_if<api::Value>(&done);
