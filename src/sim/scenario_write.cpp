@@ -134,7 +134,7 @@ struct SimGround::Writer {
         const Submitted& known = ground.submitted(finished.id);
         ground.end(known, [&](Value& object) {
             if (known.wrapped) {
-                object.set("status", control::appwrapper::completed(object, now));
+                object.set("status", control::appwrapper::completed(object, {}, now));
                 return;
             }
             control::set_condition(object.at("status").at("conditions"),

@@ -321,7 +321,7 @@ void follow(Pass& pass) {
     const std::string_view state = pass.status()["state"].text_or("");
     if (completion == Completion::all_done) {
         if (found.pending + found.running == 0) {
-            pass.write_status(completed(pass.wrapper.value, pass.now));
+            pass.write_status(completed(pass.wrapper.value, found.labelled, pass.now));
             return;
         }
         if (state != "RunningHoldCompletion") {

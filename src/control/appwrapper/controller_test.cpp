@@ -171,10 +171,15 @@ TEST_CASE("complete when all that was asked is done and no pod is left, held bef
     world.put(jobs, job);
     world.rest();
     CHECK(world.status()["state"].text() == "RunningHoldCompletion");
+    world.rest();
+    CHECK(world.status()["running"].integer_or(0) == 1);
     world.put_pod("a", "Succeeded");
     world.rest();
     CHECK(world.status()["state"].text() == "Completed");
     CHECK(condition(world.status(), "Completed")["reason"].text() == "PodsCompleted");
+    CHECK_FALSE(world.status().has("running"));
+    CHECK_FALSE(world.status().has("totalcpu"));
+    CHECK(world.status()["Succeeded"].integer_or(0) == 1);
 }
 
 TEST_CASE("too few running pods take it back after the waiting time, later and later") {
@@ -196,9 +201,27 @@ TEST_CASE("too few running pods take it back after the waiting time, later and l
     CHECK(world.status()["numberOfRequeueings"].integer_or(0) == 1);
 }
 
+TEST_CASE("a wrapper that is taken back counts no pods: they go with its objects") {
+    World world;
+    world.dispatch(wrapper(R"({"minAvailable":2,"requeuing":{"timeInSeconds":10}})"));
+    world.put_pod("a", "Running");
+    world.put_pod("b", "Failed");
+    world.rest();
+    REQUIRE(world.status()["running"].integer_or(0) == 1);
+    world.now = world.now + seconds(10);
+    world.rest();
+    REQUIRE(world.status()["state"].text() == "Pending");
+    for (const char* field : {"pending", "running", "failed", "Succeeded", "totalcpu"}) {
+        CAPTURE(field);
+        CHECK_FALSE(world.status().has(field));
+    }
+}
+
 TEST_CASE("the dispatch limit counts from the dispatch") {
     World world;
     world.dispatch(wrapper(R"({"dispatchDuration":{"limit":60}})"));
+    world.put_pod("a", "Running");
+    world.rest();
     world.now = world.now + seconds(59);
     world.rest();
     CHECK(world.status()["state"].text() == "Running");
@@ -207,6 +230,7 @@ TEST_CASE("the dispatch limit counts from the dispatch") {
     CHECK(world.status()["state"].text() == "Failed");
     CHECK(condition(world.status(), "PreemptCandidate")["message"].text() ==
           "Dispatch deadline exceeded. allowed to run for 60 seconds");
+    CHECK_FALSE(world.status().has("running"));
 }
 
 TEST_CASE("deletion takes processes first and data when they are gone") {

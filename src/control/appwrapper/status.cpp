@@ -58,6 +58,42 @@ void set_state(Value& status, std::string_view state, std::string_view queue_sta
     status.set("sender", sender);
 }
 
+PodCounts counts_in(const Value& status) {
+    return {status["pending"].integer_or(0),   status["running"].integer_or(0),
+            status["Succeeded"].integer_or(0), status["failed"].integer_or(0),
+            status["totalcpu"].integer_or(0),  status["totalmemory"].integer_or(0),
+            status["totalgpu"].integer_or(0),  status["pendingpodconditions"]};
+}
+
+void set_counts(Value& status, const PodCounts& counts) {
+    // Zero is left out, as Go's omitempty does.
+    const auto set = [&status](std::string_view field, std::int64_t value) {
+        if (value == 0) {
+            status.erase(field);
+        } else {
+            status.set(field, value);
+        }
+    };
+    set("pending", counts.pending);
+    set("running", counts.running);
+    set("Succeeded", counts.succeeded);
+    set("failed", counts.failed);
+    set("totalcpu", counts.total_cpu_milli);
+    set("totalmemory", counts.total_memory);
+    set("totalgpu", counts.total_gpu);
+    if (counts.waiting.empty()) {
+        status.erase("pendingpodconditions");
+    } else {
+        status.set("pendingpodconditions", counts.waiting);
+    }
+}
+
+/// Its objects are cleared away, and their pods with them: so MCAD counts none from here on.
+void let_go(Value& status) {
+    status.erase("canrun");
+    set_counts(status, {});
+}
+
 /// The waiting time before the next requeuing, after this one.
 std::int64_t next_waiting_time(const Value& requeuing, std::int64_t present, std::int64_t times) {
     const std::int64_t base = requeuing["timeInSeconds"].integer_or(300);
@@ -114,7 +150,7 @@ Value can_run(const Value& appwrapper, Time now) {
 
 Value evicted(const Value& appwrapper, Time now) {
     Value status = begun(appwrapper, now);
-    status.erase("canrun");
+    let_go(status);
     set_state(status, "Pending", "Queueing", "before preemptAWJobs - CanRun: false");
     return status;
 }
@@ -133,40 +169,17 @@ Value creation_failed(const Value& appwrapper, const std::string& message, Time 
                              appwrapper["metadata"]["name"].text() +
                              " creation failure: " + message;
     set_condition(status, {"Failed", "ItemCreationFailure.", text}, now);
-    status.erase("canrun");
+    let_go(status);
     set_state(status, "Failed", "Failed", "before manageQueueJob - afterEtcdDispatching");
     return status;
 }
 
 Value counted(const Value& appwrapper, const PodCounts& counts, Time now) {
     const Value& before = appwrapper["status"];
-    const PodCounts known{before["pending"].integer_or(0),   before["running"].integer_or(0),
-                          before["Succeeded"].integer_or(0), before["failed"].integer_or(0),
-                          before["totalcpu"].integer_or(0),  before["totalmemory"].integer_or(0),
-                          before["totalgpu"].integer_or(0),  before["pendingpodconditions"]};
-    if (known == counts) return before;
+    if (counts_in(before) == counts) return before;
     Value status = before;
-    // Zero is left out, as Go's omitempty does.
-    const auto set = [&status](std::string_view field, std::int64_t value) {
-        if (value == 0) {
-            status.erase(field);
-        } else {
-            status.set(field, value);
-        }
-    };
-    set("pending", counts.pending);
-    set("running", counts.running);
-    set("Succeeded", counts.succeeded);
-    set("failed", counts.failed);
-    set("totalcpu", counts.total_cpu_milli);
-    set("totalmemory", counts.total_memory);
-    set("totalgpu", counts.total_gpu);
-    if (counts.waiting.empty()) {
-        status.erase("pendingpodconditions");
-    } else {
-        status.set("pendingpodconditions", counts.waiting);
-    }
-    if (known.running == 0 && counts.running > 0) {
+    set_counts(status, counts);
+    if (before["running"].integer_or(0) == 0 && counts.running > 0) {
         set_condition(status, {"Running", "PodsRunning", ""}, now);
         status.set("queuejobstate", "Running");
     }
@@ -174,8 +187,9 @@ Value counted(const Value& appwrapper, const PodCounts& counts, Time now) {
     return status;
 }
 
-Value completed(const Value& appwrapper, Time now) {
+Value completed(const Value& appwrapper, const PodCounts& counts, Time now) {
     Value status = appwrapper["status"];
+    set_counts(status, counts);
     set_condition(status, {"Completed", "PodsCompleted", ""}, now);
     status.erase("canrun");
     set_state(status, "Completed", "Completed", "before [UpdateQueueJobs] setCompleted");
@@ -202,7 +216,7 @@ Value preempted(const Value& appwrapper, std::string_view reason, const std::str
     status.set("numberOfRequeueings", times + 1);
     set_condition(status, {"PreemptCandidate", reason, message}, now);
     set_condition(status, {"Backoff", "PreemptionTriggered", ""}, now);
-    status.erase("canrun");
+    let_go(status);
     set_state(status, "Pending", "Backoff",
               "before PreemptQueueJobs - CanRun: false -- " + std::string(reason));
     return status;
@@ -213,7 +227,7 @@ Value deadline_exceeded(const Value& appwrapper, std::int64_t limit_seconds, Tim
     const std::string message = "Dispatch deadline exceeded. allowed to run for " +
                                 std::to_string(limit_seconds) + " seconds";
     set_condition(status, {"PreemptCandidate", "DispatchDeadlineExceeded", message}, now);
-    status.erase("canrun");
+    let_go(status);
     set_state(status, "Failed", "Failed",
               "before PreemptQueueJobs - CanRun: false -- DispatchDeadlineExceeded");
     return status;
@@ -224,7 +238,7 @@ Value given_up(const Value& appwrapper, Time now) {
     set_condition(status,
                   {"Deleted", "MaxNumRequeuings", "Requeued as often as maxNumRequeuings allows."},
                   now);
-    status.erase("canrun");
+    let_go(status);
     set_state(status, "Deleted", "Deleted",
               "before PreemptQueueJobs - CanRun: false -- MaxNumRequeuings");
     return status;

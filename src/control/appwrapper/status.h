@@ -39,7 +39,8 @@ api::Value dispatched(const api::Value& appwrapper, Time now);
 api::Value creation_failed(const api::Value& appwrapper, const std::string& message, Time now);
 /// Pod counts, and PodsRunning once the first one runs. Unchanged when the counts are.
 api::Value counted(const api::Value& appwrapper, const PodCounts& counts, Time now);
-api::Value completed(const api::Value& appwrapper, Time now);
+/// All that was asked is done and no pod runs; these are the pods that it had.
+api::Value completed(const api::Value& appwrapper, const PodCounts& counts, Time now);
 api::Value held_completion(const api::Value& appwrapper, Time now);
 
 /// Taken back because its pods cannot run: PreemptCandidate, then Backoff; one requeuing more, and
