@@ -1,10 +1,12 @@
 // control/queue/explain.cpp - explanations of decide as JSON.
 #include "control/queue/explain.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "api/kind.h"
 #include "base/text.h"
 #include "control/queue/fold.h"
 #include "control/queue/integration.h"
@@ -150,10 +152,10 @@ std::optional<std::string> find_id(const QueuePlanner& planner, const kube::Cach
         if (const auto id = planner.id_of({workloads, object.key.ns, group})) return id;
     }
     const Value& owner = controller_of(object.value);
-    const JobKind* kind =
-        find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
-    if (kind == nullptr) return std::nullopt;
-    const auto parent = seen.find({kind->resource, object.key.ns, owner["name"].text()});
+    const auto version = api::parse_group_version(owner["apiVersion"].text_or(""));
+    const api::Kind* kind = api::find_kind_named(version.group, owner["kind"].text_or(""));
+    if (kind == nullptr || !kind->namespaced) return std::nullopt;
+    const auto parent = seen.find({kind->resource(), object.key.ns, owner["name"].text()});
     if (parent == nullptr) return std::nullopt;
     return find_id(planner, seen, *parent);
 }
@@ -168,6 +170,41 @@ bool is_over(const kube::Cache& seen, const kube::Object& object) {
     return false;
 }
 
+/// The first line of what is said, without what would have followed it.
+std::string first_line(std::string text) {
+    text.resize(std::min(text.find('\n'), text.size()));
+    while (text.ends_with('.') || text.ends_with(':') || text.ends_with(' '))
+        text.pop_back();
+    return text;
+}
+
+/// What an AppWrapper says last of itself: its state has no message of its own.
+std::string last_message(const Value& status) {
+    std::string said;
+    for (const Value& condition : status["conditions"].items()) {
+        if (!condition["message"].text_or("").empty()) said = condition["message"].text();
+    }
+    return said;
+}
+
+/// How what is over has ended.
+std::string end_text(const kube::Object& object) {
+    const JobKind* kind = find_job_kind(object.key.resource);
+    const auto end = kind != nullptr ? end_of(*kind, object.value) : std::nullopt;
+    if (!end || end->success == EndRule::Success::yes) return " is finished.";
+    const std::string said = first_line(is_app_wrapper(object.key.resource) && end->message.empty()
+                                            ? last_message(object.value["status"])
+                                            : end->message);
+    return " has failed" + (said.empty() ? "" : ": " + said) + ".";
+}
+
+/// Why a controller refuses the object as it is; empty when it does not.
+std::string fault_text(const Value& status) {
+    if (status["jobDeploymentStatus"].text_or("") == "ValidationFailed")
+        return status["message"].text();
+    return status["state"].text_or("") == "failed" ? status["reason"].text() : std::string();
+}
+
 }  // namespace
 
 std::vector<api::GroupResource> explainable() {
@@ -180,7 +217,11 @@ std::vector<api::GroupResource> explainable() {
 Value explain(const QueuePlanner& planner, const kube::Cache& seen, const api::Key& key, Time now) {
     const kube::ObjectPtr object = seen.find(key);
     if (object == nullptr) return {};
-    if (is_over(seen, *object)) return plain_answer("finished", title(*object) + " is finished.");
+    if (is_over(seen, *object)) return plain_answer("finished", title(*object) + end_text(*object));
+    if (const std::string fault = fault_text(object->value["status"]); !fault.empty()) {
+        return plain_answer("invalid", title(*object) + " is not valid: " + first_line(fault) +
+                                           "; it goes on when that is corrected.");
+    }
     const auto id = find_id(planner, seen, *object);
     if (id) {
         Value answer = to_value(decide::why(planner.state(), *id, now));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/kind.h"
 #include "base/text.h"
 #include "control/appwrapper/demand.h"
 #include "control/appwrapper/status.h"
@@ -350,10 +351,11 @@ std::string QueuePlanner::workload_of_pod(const kube::Cache& seen, const kube::O
     constexpr int depth_max = 10;
     Value owner = controller_of(pod.value);
     for (int depth = 0; depth < depth_max && !owner.is_null(); ++depth) {
-        const JobKind* kind =
-            find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
-        if (kind == nullptr) break;
-        const api::Key key{kind->resource, pod.key.ns, owner["name"].text()};
+        // Not only job kinds: a Deployment of an AppWrapper has a ReplicaSet between.
+        const auto version = api::parse_group_version(owner["apiVersion"].text_or(""));
+        const api::Kind* kind = api::find_kind_named(version.group, owner["kind"].text_or(""));
+        if (kind == nullptr || !kind->namespaced) break;
+        const api::Key key{kind->resource(), pod.key.ns, owner["name"].text()};
         if (const auto id = id_of(key); id && is_app_wrapper(key.resource)) return *id;
         for (const kube::ObjectPtr& workload : seen.owned_by(workloads, owner["uid"].text_or(""))) {
             if (const auto id = id_of(workload->key)) return *id;
