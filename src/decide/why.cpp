@@ -166,7 +166,8 @@ void Explaining::node_constraints(const WaitReason& reason) {
     const auto add = [&](const Refusal::Lack& lack, const std::string& node,
                          const std::string& pod_set) {
         Constraint constraint;
-        constraint.place = Constraint::Place::nodes;
+        const bool empty = reason.rule == Rule::exceeds_nodes;
+        constraint.place = empty ? Constraint::Place::empty_nodes : Constraint::Place::nodes;
         constraint.node = node;
         constraint.pod_set = pod_set;
         constraint.resource = lack.resource;
@@ -174,7 +175,7 @@ void Explaining::node_constraints(const WaitReason& reason) {
         constraint.free = lack.free;
         constraint.capacity = lack.allocatable;
         constraint.short_by = lack.needed - lack.free;
-        set_holders(constraint, world.ledger.holders(lack.resource, node));
+        if (!empty) set_holders(constraint, world.ledger.holders(lack.resource, node));
         explanation.constraints.push_back(std::move(constraint));
     };
     for (const Refusal::Lack& lack : reason.lacks)

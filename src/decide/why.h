@@ -16,11 +16,11 @@ namespace muster::decide {
 
 /// One thing that is short, in numbers.
 struct Constraint {
-    enum class Place { quota, nodes };
+    enum class Place { quota, nodes, empty_nodes };
     Place place = Place::quota;
     std::string queue;    // For quota.
     std::string flavor;   // For quota.
-    std::string node;     // For nodes, when about one node; empty: all together.
+    std::string node;     // For nodes (empty ones: nobody holds), one or, without, all together.
     std::string pod_set;  // Empty: the whole workload.
     std::string resource;
     Amount needed;

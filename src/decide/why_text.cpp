@@ -112,7 +112,8 @@ std::string constraint_text(const Constraint& c) {
     const auto amount = [&](Amount a) { return amount_text(c.resource, a); };
     return c.resource + (c.pod_set.empty() ? "" : " for pod set " + c.pod_set) + ": needs " +
            amount(c.needed) + ", free " + amount(c.free) + " of " + amount(c.capacity) +
-           ", short by " + amount(c.short_by) + " (" + place_text(c) + "); " + holders_text(c);
+           ", short by " + amount(c.short_by) + " (" + place_text(c) + ")" +
+           (c.place == Constraint::Place::empty_nodes ? "" : "; " + holders_text(c));
 }
 
 // Kueue's words.
@@ -162,7 +163,10 @@ std::string matter(const WaitReason& reason) {
         case Rule::exceeds_maximum:
             return "it asks for more than the queue can ever give";
         case Rule::exceeds_nodes:
-            return "it does not fit the nodes even when they are empty";
+            return "it does not fit the nodes even when they are empty" +
+                   (reason.lacks.empty() ? ": there is room for " + std::to_string(reason.placed) +
+                                               " of its " + std::to_string(reason.pods) + " pods"
+                                         : std::string());
         case Rule::topology:
         case Rule::exceeds_topology:
             return topology_text(*reason.places);
