@@ -8,6 +8,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -130,8 +131,12 @@ Prepared prepare(const UpOptions& options, const DataDirectory& data) {
     Prepared prepared;
     if (!options.config.empty())
         prepared.config = parse_config(options.config, read_file(options.config));
-    for (const std::string& text : options.nodes)
+    std::set<std::string> names;
+    for (const std::string& text : options.nodes) {
         prepared.nodes.push_back(agent::parse_node_declaration(text));
+        if (const std::string& name = prepared.nodes.back().name; !names.insert(name).second)
+            throw Error(Reason::bad_request, "--node: node " + name + " is declared twice");
+    }
     if (prepared.nodes.empty())
         prepared.nodes.push_back(agent::parse_node_declaration(machine_declaration()));
     prepared.listen = parse_listen(options.listen);

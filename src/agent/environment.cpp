@@ -5,6 +5,7 @@
 
 #include "agent/network.h"
 #include "base/dns_name.h"
+#include "base/text.h"
 
 namespace muster::agent {
 
@@ -92,6 +93,7 @@ private:
                     const std::map<std::string, Value>& known, const std::string& prefix);
     void add_key(const std::string& name, const Value& reference, const char* kind,
                  const std::map<std::string, Value>& known);
+    void add_text(const std::string& name, const std::string& value, const std::string& origin);
     void fail(const std::string& text) {
         if (made.problem.empty()) made.problem = text;
     }
@@ -111,10 +113,19 @@ void Maker::add_object(const Value& reference, const char* kind,
             fail(std::string(kind) + " \"" + name + "\" not found");
         return;
     }
-    for (auto& [key, value] : entries_of(found->second)) {
-        const std::string variable = prefix + key;
-        if (environment_name_faults(variable).empty()) set(made.variables, variable, value);
+    for (const Value::Member& member : found->second["data"].members()) {
+        const std::string variable = prefix + member.key;
+        const auto value = entry_of(found->second, member.key);
+        if (value && environment_name_faults(variable).empty())
+            add_text(variable, *value, member.key + " of " + kind + " \"" + name + "\"");
     }
+}
+
+void Maker::add_text(const std::string& name, const std::string& value, const std::string& origin) {
+    if (is_utf8(value) && value.find('\0') == std::string::npos)
+        return set(made.variables, name, value);
+    fail("variable " + name + ": key " + origin +
+         " is not text (NUL, or bytes that are not UTF-8); mount it as a file instead");
 }
 
 void Maker::add_from_objects() {
@@ -132,8 +143,9 @@ void Maker::add_key(const std::string& name, const Value& reference, const char*
     const std::string object = reference["name"].text();
     const std::string key = reference["key"].text();
     const auto found = known.find(object);
-    const auto value = found == known.end() ? std::nullopt : entry_of(found->second, key);
-    if (value) return set(made.variables, name, *value);
+    const bool there = found != known.end() && found->second["data"].has(key);
+    const auto value = there ? entry_of(found->second, key) : std::nullopt;
+    if (value) return add_text(name, *value, key + " of " + kind + " \"" + object + "\"");
     if (reference["optional"].boolean_or(false)) return;
     if (found == known.end()) return fail(std::string(kind) + " \"" + object + "\" not found");
     fail("couldn't find key " + key + " in " +

@@ -108,6 +108,29 @@ TEST_CASE("what a variable refers to and does not exist is named") {
               sources) == "");
 }
 
+TEST_CASE("variables are text: binaryData is left out, and bytes in a Secret are named") {
+    const api::Value pod = json(R"({"metadata":{"namespace":"ns"},"spec":{}})");
+    Sources sources;
+    sources.config_maps["c"] =
+        json(R"({"kind":"ConfigMap","data":{"A":"1"},"binaryData":{"B":"AAEC/w=="}})");
+    sources.secrets["s"] = json(R"({"kind":"Secret","data":{"K":"/w==","NUL":"AA=="}})");
+    const auto made = [&](const std::string& container) {
+        return make_environment(pod, json(container), sources, place(), {});
+    };
+    const Environment whole = made(R"({"envFrom":[{"configMapRef":{"name":"c"}}]})");
+    CHECK(whole.problem == "");
+    CHECK(find(whole.variables, "A") != nullptr);
+    CHECK(find(whole.variables, "B") == nullptr);
+    CHECK(made(R"({"env":[{"name":"V","valueFrom":{"configMapKeyRef":{"name":"c","key":"B"}}}]})")
+              .problem == "couldn't find key B in ConfigMap ns/c");
+    CHECK(made(R"({"env":[{"name":"V","valueFrom":{"secretKeyRef":{"name":"s","key":"K"}}}]})")
+              .problem ==
+          "variable V: key K of secret \"s\" is not text (NUL, or bytes that are "
+          "not UTF-8); mount it as a file instead");
+    CHECK(made(R"({"envFrom":[{"prefix":"P_","secretRef":{"name":"s"}}]})")
+              .problem.starts_with("variable P_K: "));
+}
+
 TEST_CASE("volumes become files, folders and paths; their problems are the kubelet's") {
     Sources sources;
     sources.config_maps["c"] = json(R"({"data":{"a":"A","b":"B"}})");

@@ -1,10 +1,13 @@
 // agent/node_keeper.cpp - see node_keeper.h.
 #include "agent/node_keeper.h"
 
+#include <set>
+
 #include <sys/utsname.h>
 
 #include "agent/files.h"
 #include "api/json.h"
+#include "base/dns_name.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "base/text.h"
@@ -44,6 +47,24 @@ Value body_of(const net::Response& response) {
     return document ? std::move(document->value) : Value();
 }
 
+/// What is wrong with the name of a resource, for which a typing error would pass otherwise.
+std::string resource_fault(const std::string& name) {
+    const bool usual = name == "cpu" || name == "memory" || name == "pods" ||
+                       name == "ephemeral-storage" || name.starts_with("hugepages-");
+    if (usual) return {};
+    const bool qualified = name.find('/') != std::string::npos && label_key_faults(name).empty();
+    if (qualified) return {};
+    return "\"" + name +
+           "\" is no resource: cpu, memory, pods, ephemeral-storage, hugepages-2Mi or one with a "
+           "domain, such as nvidia.com/gpu";
+}
+
+std::string label_fault(const std::string& key, const std::string& value) {
+    for (const auto& faults : {label_key_faults(key), label_value_faults(value)})
+        if (!faults.empty()) return "label " + key + "=" + value + ": " + faults.front();
+    return {};
+}
+
 }  // namespace
 
 NodeDeclaration parse_node_declaration(const std::string& text) {
@@ -55,23 +76,28 @@ NodeDeclaration parse_node_declaration(const std::string& text) {
     const auto halves = split_first(text, ':');
     node.name = halves ? std::string(halves->before) : text;
     if (node.name.empty()) throw fail("there is no name");
-    bool has_pods = false;
+    if (const auto faults = dns1123_subdomain_faults(node.name); !faults.empty())
+        throw fail("\"" + node.name + "\" is no name: " + faults.front());
+    std::set<std::string> named;
     for (const std::string_view part : split(halves ? halves->after : "", ',')) {
         if (part.empty()) continue;
         const auto pair = split_first(part, '=');
         if (!pair) throw fail("\"" + std::string(part) + "\" has no =");
         const std::string key(pair->before), value(pair->after);
+        if (!named.insert(key).second) throw fail(key + " stands there twice");
         if (key.starts_with("label.")) {
+            if (const std::string fault = label_fault(key.substr(6), value); !fault.empty())
+                throw fail(fault);
             node.labels.emplace_back(key.substr(6), value);
             continue;
         }
+        if (const std::string fault = resource_fault(key); !fault.empty()) throw fail(fault);
         const auto amount = Quantity::parse(value);
         if (!amount || amount->is_negative())
             throw fail("\"" + value + "\" is not an amount of " + key);
         node.capacity.emplace_back(key, value);
-        has_pods |= key == "pods";
     }
-    if (!has_pods) node.capacity.emplace_back("pods", "110");
+    if (!named.contains("pods")) node.capacity.emplace_back("pods", "110");
     return node;
 }
 
@@ -116,6 +142,8 @@ Value make_node_status(const NodeDeclaration& node, const MachineFacts& facts,
     Value capacity = Value::object();
     for (const auto& [resource, amount] : node.capacity)
         capacity.set(resource, amount);
+    for (const char* pages : {"hugepages-1Gi", "hugepages-2Mi"})
+        if (!capacity.has(pages)) capacity.set(pages, "0");  // As the kubelet says it.
     Value conditions = Value::array(
         {condition(before, now, "MemoryPressure", "False", "KubeletHasSufficientMemory",
                    "kubelet has sufficient memory available"),

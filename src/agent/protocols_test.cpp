@@ -184,6 +184,16 @@ TEST_CASE("a node is declared in one word, and mistakes are named") {
     CHECK_THROWS_WITH_AS(parse_node_declaration("a:cpu=lots"), doctest::Contains("lots"), Error);
     CHECK_THROWS_WITH_AS(parse_node_declaration(":cpu=1"), doctest::Contains("no name"), Error);
     CHECK_THROWS_WITH_AS(parse_node_declaration("a:cpu"), doctest::Contains("no ="), Error);
+    const auto refused = [](const std::string& text, const char* why) {
+        CAPTURE(text);
+        CHECK_THROWS_WITH_AS(parse_node_declaration(text), doctest::Contains(why), Error);
+    };
+    refused("X_Y:cpu=1", "\"X_Y\" is no name: ");
+    refused("a:cpu=1,mem=8Gi", "\"mem\" is no resource: cpu, memory, pods");
+    refused("a:gpu=1", "such as nvidia.com/gpu");
+    refused("a:cpu=1,cpu=2", "cpu stands there twice");
+    refused("a:label.zone=a b", "label zone=a b: ");
+    CHECK(parse_node_declaration("a:nvidia.com/gpu=1,hugepages-2Mi=4Mi").capacity.size() == 3);
 }
 
 }  // namespace muster::agent

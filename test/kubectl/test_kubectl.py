@@ -75,7 +75,10 @@ def test_describe(kubectl, sleeper):
     said = kubectl("describe", "pod", sleeper)
     for word in ("busybox", "Started", "Ready             True", "Node:", "laptop", "Events:"):
         assert word in said, said
-    assert "Allocated resources" in kubectl("describe", "node", "laptop")
+    node = kubectl("describe", "node", "laptop")
+    assert "Allocated resources" in node
+    for pages in ("hugepages-1Gi", "hugepages-2Mi"):
+        assert re.search(rf"^  {pages} +0 \(0%\) +0 \(0%\)$", node, re.M), node
     for kind in ("namespace/" + kubectl.ns, "clusterqueue/cluster-queue", "serviceaccount/default"):
         assert kind.split("/")[1] in kubectl("describe", kind)
     kubectl("create", "configmap", "described", "--from-literal=a=b")
