@@ -185,6 +185,31 @@ TEST_CASE("finalizers hold an object until they are gone") {
     CHECK(server.get(maps + "/m")->status == 404);
 }
 
+TEST_CASE("a finalizer is a qualified name, and in built-in kinds one with a domain") {
+    TestServer server;
+    const ReplyPtr bad =
+        server.post(maps, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m",)"
+                          R"("finalizers":["bad name","plain","orphan","a.b/c"]}})");
+    CHECK(bad->status == 422);
+    const api::Value causes = bad->json()["details"]["causes"];
+    REQUIRE(causes.size() == 3);
+    CHECK(causes[0]["field"].text() == "metadata.finalizers");
+    CHECK(causes[1]["field"].text() == "metadata.finalizers[0]");
+    CHECK(causes[2]["field"].text() == "metadata.finalizers[1]");
+    CHECK(causes[2]["message"].text() ==
+          "Invalid value: \"plain\": name is neither a standard finalizer name nor is it fully "
+          "qualified");
+    const std::string flavors = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors";
+    CHECK(server
+              .post(flavors, R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor",)"
+                             R"("metadata":{"name":"f","finalizers":["plain"]}})")
+              ->status == 201);
+    CHECK(server
+              .post(flavors, R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor",)"
+                             R"("metadata":{"name":"g","finalizers":["bad name"]}})")
+              ->status == 422);
+}
+
 TEST_CASE("propagation is left to the garbage collector as a finalizer") {
     TestServer server;
     server.post(maps, map_named("m"));

@@ -54,6 +54,24 @@ void check_owners(const Value& owners, std::vector<api::FieldError>& errors) {
     }
 }
 
+bool is_standard_finalizer(std::string_view name) {
+    return name == "kubernetes" || name == "orphan" || name == "foregroundDeletion";
+}
+
+/// Whoever removes a finalizer must be known by its name: built-in kinds ask for a domain in it.
+void check_finalizers(const api::Kind& kind, const Value& finalizers,
+                      std::vector<api::FieldError>& errors) {
+    for (std::size_t i = 0; i < finalizers.size(); ++i) {
+        const std::string name = finalizers[i].text();
+        complain(errors, "metadata.finalizers", name, label_key_faults(name));
+        if (kind.custom || name.find('/') != std::string::npos || is_standard_finalizer(name))
+            continue;
+        errors.push_back(
+            invalid_value("metadata.finalizers[" + std::to_string(i) + "]", name,
+                          "name is neither a standard finalizer name nor is it fully qualified"));
+    }
+}
+
 void check_new_finalizers(const Value& object, const Value& old,
                           std::vector<api::FieldError>& errors) {
     if (old["metadata"]["deletionTimestamp"].is_null()) return;
@@ -184,6 +202,8 @@ std::vector<api::FieldError> validate_metadata(const api::Kind& kind, const Valu
                           "Too long: may not be more than 262144 bytes"});
     }
     check_owners(metadata["ownerReferences"], errors);
+    if (!(metadata["finalizers"] == old["metadata"]["finalizers"]))
+        check_finalizers(kind, metadata["finalizers"], errors);
     check_new_finalizers(object, old, errors);
     return errors;
 }
