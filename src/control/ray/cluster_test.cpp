@@ -316,6 +316,33 @@ TEST_CASE("a head service with a name of the user's own is what workers and stat
               .text() == "mine");
 }
 
+TEST_CASE("a head service has no address of its own unless its type asks, or it is the user's") {
+    const auto spec_of = [](const char* type, const char* own) {
+        World world;
+        Value cluster = small_cluster();
+        Value& head = cluster.at("spec").at("headGroupSpec");
+        if (*type != '\0') head.set("serviceType", type);
+        if (*own != '\0') head.set("headService", json(own));
+        world.put(clusters, cluster);
+        world.rest();
+        return world.cache.find({services, "team", "demo-head-svc"})->value["spec"];
+    };
+    CHECK(spec_of("", "")["clusterIP"].text() == "None");
+    CHECK(spec_of("ClusterIP", "")["clusterIP"].text() == "None");
+    CHECK(spec_of("ClusterIP", "")["publishNotReadyAddresses"].boolean_or(false));
+    CHECK_FALSE(spec_of("NodePort", "").has("clusterIP"));
+    CHECK_FALSE(spec_of("", R"({"spec":{}})").has("clusterIP"));
+    CHECK(spec_of("NodePort", R"({"spec":{}})")["type"].text() == "NodePort");
+    const Value own = spec_of("NodePort", R"({"spec":{"type":"LoadBalancer","ports":[
+      {"name":"mine","port":1},{"name":"dashboard","port":2}]}})");
+    CHECK(own["type"].text() == "LoadBalancer");
+    REQUIRE(own["ports"].size() == 6);
+    CHECK(own["ports"][0]["name"].text() == "mine");
+    CHECK(own["ports"][1]["name"].text() == "client");
+    CHECK(own["ports"][2]["name"].text() == "dashboard");
+    CHECK(own["ports"][2]["port"].integer_or(0) == 8265);
+}
+
 Value ending(Value object, std::int64_t grace = 30) {
     object.at("metadata").set("deletionTimestamp", to_rfc3339(noon));
     object.at("metadata").set("deletionGracePeriodSeconds", grace);

@@ -313,10 +313,10 @@ Value head_service(const kube::Object& cluster) {
     Value spec = service["spec"];
     if (spec.is_null()) spec = Value::object();
     spec.set("selector", selector);
+    // A service of the user's own keeps its type; ours has no address of its own unless asked.
     const std::string type = head["serviceType"].text();
-    if (!type.empty()) spec.set("type", type);
-    if (spec["type"].text_or("ClusterIP") == "ClusterIP" && type.empty() &&
-        !spec.has("clusterIP")) {
+    if (!type.empty() && spec["type"].text_or("").empty()) spec.set("type", type);
+    if (!head["headService"].is_object() && spec["type"].text_or("ClusterIP") == "ClusterIP") {
         spec.set("clusterIP", "None");
         spec.set("publishNotReadyAddresses", true);
     }
@@ -333,14 +333,22 @@ Value head_service(const kube::Object& cluster) {
                      [](const auto& port) { return port.first == "metrics"; })) {
         ports.emplace_back("metrics", 8080);
     }
-    for (const auto& [name, number] : ports) {
-        if (has_named(spec["ports"], name)) continue;
-        spec.at("ports").push(Value::object({{"name", name},
-                                             {"port", number},
-                                             {"targetPort", number},
-                                             {"protocol", "TCP"},
-                                             {"appProtocol", "tcp"}}));
+    std::sort(ports.begin(), ports.end());
+    Value all = Value::array();
+    for (const Value& port : spec["ports"].items()) {
+        const bool ours = std::any_of(ports.begin(), ports.end(), [&](const auto& known) {
+            return known.first == port["name"].text_or("");
+        });
+        if (!ours) all.push(port);
     }
+    for (const auto& [name, number] : ports) {
+        all.push(Value::object({{"name", name},
+                                {"port", number},
+                                {"targetPort", number},
+                                {"protocol", "TCP"},
+                                {"appProtocol", "tcp"}}));
+    }
+    spec.set("ports", std::move(all));
     return Value::object({{"apiVersion", "v1"},
                           {"kind", "Service"},
                           {"metadata", std::move(metadata)},
