@@ -48,7 +48,15 @@ int why(Command& command, const std::string& target) {
         throw Error(Reason::bad_request, "error: say what to explain: muster why KIND/NAME");
     const Resource& resource = *named.front().resource;
     const std::string ns = resource.namespaced ? command.ns() : "";
-    const Value answer = command.session().get(resource.path(ns, named.front().name) + "/why");
+    const std::string path = resource.path(ns, named.front().name);
+    if (!command.session().find(path + "/why")) {
+        command.session().get(path);  // Says so when there is no such object.
+        throw Error(Reason::bad_request,
+                    "error: " + resource.plural +
+                        " do not wait for quota or room of their own: ask why of a job (job, "
+                        "rayjob, raycluster, appwrapper), its Workload or its pods");
+    }
+    const Value answer = command.session().get(path + "/why");
     print(answer["text"].text() + "\n");
     return 0;
 }
