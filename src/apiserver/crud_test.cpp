@@ -210,6 +210,22 @@ TEST_CASE("a finalizer is a qualified name, and in built-in kinds one with a dom
               ->status == 422);
 }
 
+TEST_CASE("an added answer is given about what is there only") {
+    TestServer server;
+    server.server.add_answer({"", "configmaps"}, "why",
+                             [](const net::Request&, const api::Key& key,
+                                const std::shared_ptr<net::Responder>& responder) {
+                                 net::Response response;
+                                 response.body = make_bytes(key.name);
+                                 responder->respond(response);
+                             });
+    server.post(maps, map_named("m"));
+    CHECK(server.get(maps + "/m/why")->text == "m");
+    const ReplyPtr absent = server.get(maps + "/n/why");
+    CHECK(absent->status == 404);
+    CHECK(absent->message() == "configmaps \"n\" not found");
+}
+
 TEST_CASE("propagation is left to the garbage collector as a finalizer") {
     TestServer server;
     server.post(maps, map_named("m"));

@@ -184,6 +184,7 @@ void serve_subresource(Context& context, const ExchangePtr& exchange) {
     const auto answer = context.answers.find({kind.resource(), subresource});
     if (answer != context.answers.end()) {
         demand(*exchange, "get");
+        (void)present(context, *exchange);  // Nothing is said of what is not there.
         answer->second(exchange->request, {kind.resource(), route.ns, route.name},
                        exchange->responder);
         return;

@@ -163,10 +163,7 @@ std::string matter(const WaitReason& reason) {
         case Rule::exceeds_maximum:
             return "it asks for more than the queue can ever give";
         case Rule::exceeds_nodes:
-            return "it does not fit the nodes even when they are empty" +
-                   (reason.lacks.empty() ? ": there is room for " + std::to_string(reason.placed) +
-                                               " of its " + std::to_string(reason.pods) + " pods"
-                                         : std::string());
+            return "it does not fit the nodes even when they are empty";
         case Rule::topology:
         case Rule::exceeds_topology:
             return topology_text(*reason.places);
@@ -398,6 +395,10 @@ std::string sentence(const Explanation& explanation) {
     if (what.ends_with('.')) what.pop_back();  // Kueue's own sentences have one.
     std::string text = name + " waits: " + what;
     if (!explanation.constraints.empty()) {
+        if (reason.rule == Rule::exceeds_nodes && reason.lacks.empty()) {
+            text += ": there is room for " + std::to_string(reason.placed) + " of its " +
+                    std::to_string(reason.pods) + " pods";
+        }
         text += "; " + constraint_text(explanation.constraints.front());
     } else if (reason.rule == Rule::nodes || reason.rule == Rule::exceeds_nodes) {
         text += "; " + nodes_text(reason);
