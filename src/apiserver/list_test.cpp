@@ -25,6 +25,37 @@ std::string names(const ReplyPtr& reply) {
     return all;
 }
 
+TEST_CASE("options of a list that exclude each other are refused in apimachinery's words") {
+    TestServer server;
+    server.post(maps, map_named("a"));
+    server.post(maps, map_named("b"));
+    const std::string token = server.get(maps + "?limit=1")->json()["metadata"]["continue"].text();
+    const auto refused = [&](const std::string& query, int status, const std::string& why) {
+        const ReplyPtr reply = server.get(maps + "?" + query);
+        CAPTURE(query);
+        CHECK(reply->status == status);
+        CHECK(reply->message() == why);
+    };
+    const std::string invalid = "ListOptions.meta.k8s.io \"\" is invalid: ";
+    const std::string match = invalid + "resourceVersionMatch: Forbidden: resourceVersionMatch ";
+    refused("resourceVersionMatch=Exact", 422,
+            match + "is forbidden unless resourceVersion is provided");
+    refused("resourceVersionMatch=Exact&resourceVersion=1&continue=" + token, 422,
+            match + "is forbidden when continue is provided");
+    refused("resourceVersionMatch=Exact&resourceVersion=0", 422,
+            match + "\"exact\" is forbidden for resourceVersion \"0\"");
+    refused("resourceVersionMatch=Any&resourceVersion=1", 422,
+            invalid +
+                "resourceVersionMatch: Unsupported value: \"Any\": supported values: \"\", "
+                "\"Exact\", \"NotOlderThan\"");
+    refused("sendInitialEvents=true", 422,
+            invalid + "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list");
+    refused("resourceVersion=1&continue=" + token, 400,
+            "specifying resource version is not allowed when using continue");
+    CHECK(server.get(maps + "?resourceVersion=0&continue=" + token)->status == 200);
+    CHECK(server.get(maps + "?resourceVersion=0&resourceVersionMatch=NotOlderThan")->status == 200);
+}
+
 TEST_CASE("label selectors select") {
     TestServer server;
     fill(server);

@@ -161,12 +161,37 @@ Value list_table(const Exchange& exchange, Page& page, Time now) {
     return table;
 }
 
+/// What may not be asked for together.
+void check_list_options(const net::Request& request, std::optional<std::int64_t> version) {
+    const bool goes_on = !request.query_value("continue").empty();
+    const std::string match(request.query_value("resourceVersionMatch"));
+    const auto refuse = [](const std::string& why) {
+        return StatusError(Reason::invalid, "ListOptions.meta.k8s.io \"\" is invalid: " + why);
+    };
+    if (request.has_query("sendInitialEvents"))
+        throw refuse("sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list");
+    if (!match.empty()) {
+        const std::string forbidden = "resourceVersionMatch: Forbidden: resourceVersionMatch ";
+        if (!version) throw refuse(forbidden + "is forbidden unless resourceVersion is provided");
+        if (goes_on) throw refuse(forbidden + "is forbidden when continue is provided");
+        if (match != "Exact" && match != "NotOlderThan") {
+            throw refuse("resourceVersionMatch: Unsupported value: " + quoted(match) +
+                         ": supported values: \"\", \"Exact\", \"NotOlderThan\"");
+        }
+        if (match == "Exact" && *version == 0)
+            throw refuse(forbidden + "\"exact\" is forbidden for resourceVersion \"0\"");
+    }
+    if (goes_on && version.value_or(0) != 0)
+        throw bad_request("specifying resource version is not allowed when using continue");
+}
+
 void answer_list(Context& context, const ExchangePtr& exchange) {
     const Selection selection = Selection::of(*exchange);
     const net::Request& request = exchange->request;
     Continue from;
     const std::string_view token = request.query_value("continue");
     const auto version = requested_version(request);
+    check_list_options(request, version);
     const std::string_view match = request.query_value("resourceVersionMatch");
     from.revision = context.store.revision();
     if (!token.empty()) {
