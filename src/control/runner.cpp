@@ -34,8 +34,10 @@ struct PlanSlot {
     std::set<api::GroupResource> watched;
     bool dirty = true;  // The first plan runs although nothing has changed yet.
     std::optional<Time> due;
-    Time not_before;  // After a failed write.
-    int failures = 0;
+    Time not_before;             // After a failed write.
+    int failures = 0;            // Rounds on end that failed.
+    std::int64_t round = 0;      // How often it has planned.
+    std::int64_t failed_in = 0;  // The last round of which a write failed.
     int in_flight = 0;
 };
 
@@ -86,7 +88,9 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     void send_next(const std::shared_ptr<Run>& run);
     void finish(const std::shared_ptr<Run>& run, Outcome::Kind kind);
     void plan(PlanSlot& slot);
-    void send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Write>> writes, std::size_t next);
+    void send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Write>> writes, std::size_t next,
+                      std::int64_t round);
+    void fail_planned(PlanSlot& slot, const Write& write, std::int64_t round);
     void look(PlanSlot& slot, const api::Key& key);
     void take_outcome(const std::string& controller, const Write& write, const Outcome& outcome);
     void record(const std::vector<Event>& events, const std::string& component);
@@ -268,6 +272,7 @@ void Runner::State::plan(PlanSlot& slot) {
     ++counts.plans;
     slot.dirty = false;
     slot.due.reset();
+    ++slot.round;
     Reconciled result = slot.planner->plan(seen.cache(), loop.now());
     if (result.look_again) slot.due = loop.now() + *result.look_again;
     for (const api::Key& key : result.looks)
@@ -283,12 +288,12 @@ void Runner::State::plan(PlanSlot& slot) {
     }
     for (auto& writes : in_order) {
         ++slot.in_flight;
-        send_planned(slot, std::move(writes), 0);
+        send_planned(slot, std::move(writes), 0, slot.round);
     }
 }
 
 void Runner::State::send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Write>> writes,
-                                 std::size_t next) {
+                                 std::size_t next, std::int64_t round) {
     if (next == writes->size()) {
         --slot.in_flight;
         slot.failures = 0;
@@ -299,21 +304,29 @@ void Runner::State::send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Wri
     ++counts.writes;
     writer.send(
         write, slot.planner->name(), seen.version_of(write.key.resource),
-        [self = shared_from_this(), &slot, writes, next](const Outcome& outcome) {
+        [self = shared_from_this(), &slot, writes, next, round](const Outcome& outcome) {
             if (self->stopped) return;
             const Write& sent = (*writes)[next];
             self->take_outcome(slot.planner->name(), sent, outcome);
             if (outcome.kind == Outcome::Kind::written || outcome.kind == Outcome::Kind::removed) {
-                self->send_planned(slot, writes, next + 1);
+                self->send_planned(slot, writes, next + 1, round);
                 return;
             }
-            --slot.in_flight;
-            slot.planner->failed(sent);
-            slot.dirty = true;
-            slot.not_before =
-                self->loop.now() + milliseconds(100LL << std::min(slot.failures++, 8));
-            self->schedule();
+            self->fail_planned(slot, sent, round);
         });
+}
+
+/// The writes of one round fail together (a burst of pods that changed meanwhile): that is one
+/// failure, and one pause.
+void Runner::State::fail_planned(PlanSlot& slot, const Write& write, std::int64_t round) {
+    --slot.in_flight;
+    slot.planner->failed(write);
+    slot.dirty = true;
+    if (round > slot.failed_in) {
+        slot.failed_in = round;
+        slot.not_before = loop.now() + milliseconds(100LL << std::min(slot.failures++, 8));
+    }
+    schedule();
 }
 
 void Runner::State::look(PlanSlot& slot, const api::Key& key) {

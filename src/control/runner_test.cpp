@@ -3,6 +3,7 @@
 #include "control/runner.h"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <variant>
 
@@ -227,6 +228,27 @@ struct Mirror {
     }
 };
 
+/// Plans a Secret for each ConfigMap that has none, all in one round.
+struct MirrorPlanner : Planner {
+    std::string name() const override { return "planner"; }
+    std::vector<std::pair<api::GroupResource, std::string>> watches() const override {
+        return {{maps, "v1"}, {secrets, "v1"}};
+    }
+    void observe(const kube::Object*, const kube::Object*) override {}
+    void failed(const Write&) override {}
+    Reconciled plan(const kube::Cache& seen, Time) override {
+        Reconciled result;
+        for (const kube::ObjectPtr& map : seen.list(maps)) {
+            const api::Key secret{secrets, map->key.ns, map->key.name};
+            if (seen.find(secret) != nullptr) continue;
+            Value body = config_map(map->key.name);
+            body.set("kind", "Secret");
+            result.writes.push_back({Write::Verb::create, secret, "v1", "", body, 0, "", ""});
+        }
+        return result;
+    }
+};
+
 struct World {
     ManualLoop loop;
     SmallServer server{loop};
@@ -297,6 +319,24 @@ TEST_CASE("conflicts and failures come back until they succeed") {
     world.loop.advance(seconds(1));
     CHECK(world.server.find("secrets", "a") != nullptr);
     CHECK(world.runner.counts().failed_writes == 2);
+}
+
+TEST_CASE("many conflicts in one round of a planner are one pause, not one after the other") {
+    ManualLoop loop;
+    SmallServer server{loop};
+    Runner runner{server, loop, nullptr};
+    runner.add(std::make_unique<MirrorPlanner>());
+    constexpr int count = 20;
+    for (int i = 0; i < count; ++i)
+        server.put("configmaps", config_map("m" + std::to_string(i)));
+    server.conflicts_left = count;
+    runner.start();
+    loop.advance(milliseconds(50));
+    REQUIRE(runner.counts().failed_writes == count);
+    CHECK(server.find("secrets", "m0") == nullptr);
+    loop.advance(milliseconds(100));
+    for (int i = 0; i < count; ++i)
+        CHECK(server.find("secrets", "m" + std::to_string(i)) != nullptr);
 }
 
 TEST_CASE("a refused write is on record until a later one succeeds") {
