@@ -132,7 +132,7 @@ void Scheduler::wait_for_seat(const kube::Object& pod) {
     const api::Value& labels = pod.value["metadata"]["labels"];
     const api::Value& gates = pod.value["spec"]["schedulingGates"];
     if (waiting.uid == pod.uid && waiting.labels == labels && waiting.gates == gates) return;
-    waiting = Waiting{pod.uid, labels, gates, false, false, std::nullopt};
+    waiting = Waiting{pod.uid, labels, gates};
 }
 
 void Scheduler::seat(decide::SeatedPod pod) {
@@ -175,6 +175,7 @@ void Scheduler::failed(const Write& write) {
         if (waiting == waiting_.end()) return;
         waiting->second.tried = false;
         waiting->second.gate_told = false;
+        waiting->second.told.clear();
         return;
     }
     const auto assumed = assumed_.find(name);
@@ -288,8 +289,14 @@ void Scheduler::tell_refusal(const decide::Seat& seat, const kube::Cache& seen, 
     if (pod == nullptr) return;
     const std::string message =
         nodes_.empty() ? "no nodes available to schedule pods" : decide::refusal_text(seat);
+    const auto waiting = waiting_.find(seat.pod);
+    VERIFY(waiting != waiting_.end());
+    // On its way already: sent once more it would meet its own first write.
+    if (waiting->second.told == message && waiting->second.told_at == pod->version) return;
     auto write = tell_unscheduled(*pod, "Unschedulable", message, now);
     if (!write) return;
+    waiting->second.told = message;
+    waiting->second.told_at = pod->version;
     result.writes.push_back(std::move(*write));
     result.events.push_back({pod->key, "Warning", "FailedScheduling", message, "Scheduling"});
 }

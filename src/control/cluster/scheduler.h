@@ -37,7 +37,9 @@ private:
         api::Value gates;
         bool tried = false;
         bool gate_told = false;
-        std::optional<decide::PodToPlace> folded;
+        std::string told{};        // The refusal that was sent last,
+        std::int64_t told_at = 0;  // and the version of the pod that it was for.
+        std::optional<decide::PodToPlace> folded{};
     };
     struct Bound {
         api::Key pod;

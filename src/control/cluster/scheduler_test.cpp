@@ -67,6 +67,21 @@ TEST_CASE("a pod that does not fit says why, once, and is bound when room appear
     CHECK(world.node_of("second") == "n1");
 }
 
+TEST_CASE("a refusal that is on its way is not sent again before it is seen, unless it failed") {
+    Placing world;
+    world.node("n1", "1");
+    world.pod("a", "2");
+    const Reconciled first = world.scheduler.plan(world.seen, world.now);
+    REQUIRE(first.writes.size() == 1);
+    world.node("n1", "1500m");  // Something that makes it look again.
+    CHECK(world.scheduler.plan(world.seen, world.now).writes.empty());
+    world.scheduler.failed(first.writes[0]);
+    const Reconciled again = world.scheduler.plan(world.seen, world.now);
+    REQUIRE(again.writes.size() == 1);
+    CHECK(world.take(again.writes[0]));
+    CHECK(world.why("a") == "0/1 nodes are available: 1 Insufficient cpu.");
+}
+
 TEST_CASE("a finished pod holds no room") {
     Placing world;
     world.node("n1", "2");
