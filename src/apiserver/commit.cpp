@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/json.h"
+#include "apiserver/bootstrap.h"
 #include "apiserver/stored.h"
 #include "base/verify.h"
 
@@ -35,6 +36,13 @@ void update_indexes(Context& context, const std::string& key, const api::Value& 
     } else if (starts_with(key, "/core/events/") && !object.is_null()) {
         context.event_expiries.push_back({event_time + event_life, key, revision});
     }
+}
+
+/// Pods find the API server by it: it comes back when somebody removes it with all the others.
+bool is_own_service(const api::Kind& kind, std::string_view ns, std::string_view name) {
+    const bool service = kind.group.empty() && kind.plural == "services";
+    const bool slice = kind.group == "discovery.k8s.io" && kind.plural == "endpointslices";
+    return (service || slice) && ns == "default" && name == "kubernetes";
 }
 
 void run_waiting(Context& context) {
@@ -89,13 +97,15 @@ void commit_remove(Context& context, const api::Kind& kind, std::string_view ns,
     const store::Revision revision = context.store.next_revision();
     std::string key = key_of(kind, ns, name);
     update_indexes(context, key, {}, revision, context.loop.now());
-    const store::Staged staged = context.store.stage(
-        std::move(key), nullptr, expected,
-        [&context, alive = std::weak_ptr<int>(context.alive), revision, then = std::move(done)] {
-            if (alive.expired()) return;
-            if (then) then(revision);
-            run_waiting(context);
-        });
+    const store::Staged staged =
+        context.store.stage(std::move(key), nullptr, expected,
+                            [&context, alive = std::weak_ptr<int>(context.alive), revision,
+                             then = std::move(done), own = is_own_service(kind, ns, name)] {
+                                if (alive.expired()) return;
+                                if (then) then(revision);
+                                if (own) create_what_every_cluster_has(context, nullptr);
+                                run_waiting(context);
+                            });
     VERIFY(staged == store::Staged::accepted);
 }
 

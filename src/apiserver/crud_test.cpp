@@ -210,6 +210,17 @@ TEST_CASE("a finalizer is a qualified name, and in built-in kinds one with a dom
               ->status == 422);
 }
 
+TEST_CASE("the service kubernetes comes back when it is removed with all the others") {
+    TestServer server;
+    const std::string services = "/api/v1/namespaces/default/services";
+    const api::Value before = server.get(services + "/kubernetes")->json();
+    REQUIRE(before["spec"]["clusterIP"].text() != "");
+    CHECK(server.remove(services)->status == 200);
+    const api::Value after = server.get(services + "/kubernetes")->json();
+    CHECK(after["spec"] == before["spec"]);
+    CHECK(after["metadata"]["uid"].text() != before["metadata"]["uid"].text());
+}
+
 TEST_CASE("an added answer is given about what is there only") {
     TestServer server;
     server.server.add_answer({"", "configmaps"}, "why",
