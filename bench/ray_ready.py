@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -88,11 +89,13 @@ class Room:
         env |= {"RAY_IP": HEAD, "FQ_RAY_IP": HEAD}
         if "RAY_ADDRESS" in env:
             env["RAY_ADDRESS"] = f"{HEAD}:6379" if self.address != HEAD else "127.0.0.1:6379"
-        setup = f"echo $$ > {self.group}/cgroup.procs; mount -t tmpfs tmpfs /tmp; mount -t tmpfs tmpfs /dev/shm; exec \"$@\""
-        line = [*container["command"], *container.get("args", [])]
-        return subprocess.Popen(["ip", "netns", "exec", self.name, "unshare", "--mount", "--pid", "--fork", "--kill-child",
-                                 "--mount-proc", "bash", "-c", setup, "-", *line], env=env, start_new_session=True,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        # There is no DNS in here: the head's service is the head.
+        line = [re.sub(r"[\w.-]+\.svc\.[\w.]+", HEAD, word) for word in [*container["command"], *container.get("args", [])]]
+        limited = f"echo $$ > {self.group}/cgroup.procs; exec \"$@\""
+        private = "mount -t tmpfs tmpfs /tmp; mount -t tmpfs tmpfs /dev/shm; exec \"$@\""
+        return subprocess.Popen(["bash", "-c", limited, "-", "ip", "netns", "exec", self.name, "unshare", "--mount", "--pid",
+                                 "--fork", "--kill-child", "--mount-proc", "bash", "-c", private, "-", *line],
+                                env=env, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def close(self) -> None:
         subprocess.run(["ip", "netns", "del", self.name], check=False)
@@ -143,6 +146,8 @@ def by_hand(pods: list[dict], python_home: pathlib.Path) -> float:
         for room in (head, worker):
             subprocess.run(["ip", "-n", room.name, "address", "add", f"{room.address}/24", "dev", "mb0"], check=True)
             subprocess.run(["ip", "-n", room.name, "link", "set", "mb0", "up"], check=True)
+            # Ray takes the address that its default route leaves from.
+            subprocess.run(["ip", "-n", room.name, "route", "add", "default", "dev", "mb0"], check=True)
         begun = time.time()
         processes.append(head.start(kinds["head"]["spec"]["containers"][0], python_home))
         ask = [sys.executable, __file__, "--ask"]
