@@ -1,5 +1,6 @@
 # test/kubectl/test_kubectl.py - the real kubectl, unmodified, on `muster up`: every command that a user types.
 import os
+import re
 import subprocess
 import urllib.request
 
