@@ -8,8 +8,10 @@ namespace muster::control {
 api::Admission refuse_field(const std::string& path, const std::string& why) {
     api::Admission::Denial denial;
     denial.reason = Reason::invalid;
-    denial.text = path + ": not served by this version of Muster" + why;
-    denial.causes.push_back({"FieldValueForbidden", path, denial.text});
+    const std::string text = "not served by this version of Muster" + why;
+    denial.text = path + ": " + text;
+    // Clients write the field in front themselves.
+    denial.causes.push_back({"FieldValueForbidden", path, text});
     api::Admission answer;
     answer.denied = std::move(denial);
     return answer;
