@@ -66,6 +66,7 @@ void forget(World& world, WorkloadId id) {
     world.backoffs.erase({entry.not_before, id});
     for (auto* set : {&world.to_place, &world.to_check, &world.to_tell, &world.to_repair})
         set->erase(id);
+    world.gates.erase(id);
     entry = {};
     world.workload_names.release(id);
 }
@@ -244,6 +245,17 @@ struct Apply {
         world.structure_changed = true;
     }
 
+    void operator()(const AdmissionCheckSet& change) const {
+        const auto [known, is_new] = world.checks.emplace(change.check.name, change.check.state);
+        if (!is_new && known->second == change.check.state) return;
+        known->second = change.check.state;
+        world.structure_changed = true;
+    }
+
+    void operator()(const AdmissionCheckRemoved& change) const {
+        if (world.checks.erase(change.name) > 0) world.structure_changed = true;
+    }
+
     void operator()(const NodeSet& change) const {
         world.ledger.set_node(change.node);
         in_topologies([&] { world.topologies.set_node(change.node); });
@@ -288,14 +300,16 @@ struct Apply {
         WorkloadEntry& entry = world.workload(id);
         if (entry.phase == Phase::finished) return;
         entry.object = Object::exists;
+        set_stage(id, spec);
         const ShapeId shape = world.shapes.hold(spec.pod_sets, spec.binds, world.book.resources);
         const auto now =
             std::tie(spec.activity, spec.gate, local, shape, spec.priority, spec.slope_millionths,
-                     spec.created, spec.queued, spec.not_before);
+                     spec.created, spec.queued, spec.not_before, spec.barrier);
         if (entry.phase != Phase::unknown &&
             now == std::tie(entry.activity, entry.gate, entry.local_queue, entry.shape,
                             entry.priority, entry.slope_millionths, entry.created, entry.queued,
-                            entry.not_before)) {
+                            entry.not_before, entry.barrier) &&
+            !gates_changed(id, spec)) {
             world.shapes.drop(shape);
             return;
         }
@@ -304,7 +318,10 @@ struct Apply {
         if (entry.local_queue) world.local_queue(*entry.local_queue).members.erase(id);
         if (local) world.local_queue(*local).members.insert(id);
         std::tie(entry.activity, entry.gate, entry.local_queue, entry.shape, entry.priority,
-                 entry.slope_millionths, entry.created, entry.queued, entry.not_before) = now;
+                 entry.slope_millionths, entry.created, entry.queued, entry.not_before,
+                 entry.barrier) = now;
+        world.gates.erase(id);
+        if (spec.barrier == Workload::Barrier::admission_gates) world.gates[id] = spec.gates;
         if (entry.phase == Phase::unknown) entry.phase = Phase::waiting;
         if (entry.phase == Phase::waiting) {
             world.to_place.insert(id);
@@ -312,6 +329,20 @@ struct Apply {
             world.to_check.insert(id);
             world.reclaim(id);
         }
+    }
+
+    bool gates_changed(WorkloadId id, const Workload& spec) const {
+        const auto known = world.gates.find(id);
+        return known != world.gates.end() && known->second != spec.gates;
+    }
+
+    // Until the objects show what was decided, what they show of it is older than that.
+    void set_stage(WorkloadId id, const Workload& spec) const {
+        WorkloadEntry& entry = world.workload(id);
+        if (entry.phase == Phase::holding && entry.seen == Seen::decided) return;
+        entry.stage = spec.stage;
+        entry.pods_ready = spec.pods_ready;
+        world.book_stage(id);
     }
 
     void operator()(const WorkloadRemoved& change) const {
@@ -391,6 +422,14 @@ struct Apply {
         }
     }
 
+    void block_anew() const {
+        if (!std::exchange(world.unready, {}).empty()) world.wake_all();
+        for (const QueueEntry& queue : world.queues) {
+            for (const WorkloadId id : queue.holders)
+                world.book_stage(id);
+        }
+    }
+
     void operator()(const OptionsSet& change) const {
         if (world.options == change.options) return;
         take_out_waiting(world, no_queue);
@@ -399,6 +438,7 @@ struct Apply {
             world.wake_all();
         }
         world.options = change.options;
+        block_anew();
         world.topologies.set_profile(change.options.topologies);
         world.wake_bound_to_nodes();
     }

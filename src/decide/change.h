@@ -51,6 +51,12 @@ struct TopologySet {
 struct TopologyRemoved {
     std::string name;
 };
+struct AdmissionCheckSet {
+    AdmissionCheck check;
+};
+struct AdmissionCheckRemoved {
+    std::string name;
+};
 struct NodeSet {
     Node node;
 };
@@ -72,8 +78,9 @@ struct PodGone {
     std::string name;
 };
 
-/// A workload exists with this content. Of an admitted one only activity and reclaimable pods
-/// count until it is released; the rest is kept for its next turn.
+/// A workload exists with this content. Of one that holds quota only activity, stage, readiness and
+/// reclaimable pods count until it is released; the rest is kept for its next turn. Stage and
+/// readiness count once WorkloadAdmitted has shown that the objects know of its quota.
 struct WorkloadSet {
     Workload workload;
 };
@@ -115,9 +122,13 @@ struct Options {
     enum class Undeclared { block, ignore };
     /// The rules by which fair sharing picks victims, in the order tried.
     enum class Strategy { less_than_or_equal_to_final_share, less_than_initial_share };
+    /// `until_pods_ready`: nobody gets quota while a workload of any queue that has some is not
+    /// ready.
+    enum class Blocking { never, until_pods_ready };
     Capacity capacity = Capacity::per_node;
     Order order = Order::priority;
     Undeclared undeclared = Undeclared::block;
+    Blocking blocking = Blocking::never;
     /// Absent: classical preemption and order. An empty list stands for both strategies.
     std::optional<std::vector<Strategy>> fair_sharing;
     TopologyProfile topologies;
@@ -130,8 +141,8 @@ struct OptionsSet {
 using Change =
     std::variant<QueueSet, QueueRemoved, CohortSet, CohortRemoved, LocalQueueSet, LocalQueueRemoved,
                  FlavorSet, FlavorRemoved, NamespaceSet, NamespaceRemoved, TopologySet,
-                 TopologyRemoved, NodeSet, NodeRemoved, PodBound, PodGone, WorkloadSet,
-                 WorkloadRemoved, WorkloadAdmitted, WorkloadEvicted, WorkloadReleased,
-                 WorkloadFinished, WorkloadFailed, OptionsSet>;
+                 TopologyRemoved, AdmissionCheckSet, AdmissionCheckRemoved, NodeSet, NodeRemoved,
+                 PodBound, PodGone, WorkloadSet, WorkloadRemoved, WorkloadAdmitted, WorkloadEvicted,
+                 WorkloadReleased, WorkloadFinished, WorkloadFailed, OptionsSet>;
 
 }  // namespace muster::decide

@@ -78,14 +78,28 @@ void Deciding::settle_queue(QueueId id) {
         entry.active = QueueReport::Active::stopped;
         return;
     }
+    const auto lacks = [&](QueueReport::Active what, const std::string& name) {
+        if (entry.active != QueueReport::Active::ready && entry.active != what) return;
+        entry.active = what;
+        entry.detail += (entry.detail.empty() ? "" : ",") + name;
+    };
     for (const GroupPlan& group : entry.plan.groups) {
         for (const FlavorId flavor : group.flavors) {
             if (world.book.spec(flavor)) continue;
-            entry.active = QueueReport::Active::flavor_not_found;
-            entry.detail = world.book.flavors.name_of(flavor);
-            return;
+            lacks(QueueReport::Active::flavor_not_found, world.book.flavors.name_of(flavor));
         }
     }
+    if (entry.active != QueueReport::Active::ready) return;
+    for (const CheckRule& rule : entry.spec->checks) {
+        if (!world.checks.contains(rule.name))
+            lacks(QueueReport::Active::check_not_found, rule.name);
+    }
+    for (const CheckRule& rule : entry.spec->checks) {
+        const auto check = world.checks.find(rule.name);
+        if (check != world.checks.end() && check->second == AdmissionCheck::State::inactive)
+            lacks(QueueReport::Active::check_inactive, rule.name);
+    }
+    if (entry.active != QueueReport::Active::ready) return;
     for (const GroupPlan& group : entry.plan.groups) {
         for (const FlavorId flavor : group.flavors) {
             const std::string& topology = world.book.spec(flavor)->topology;
@@ -129,6 +143,8 @@ std::optional<Evict> Deciding::must_go(WorkloadId id) const {
     if (entry.activity == Workload::Activity::deactivated) {
         return because(Evict::Reason::deactivated, {});
     }
+    // What has not been admitted runs nothing: a stopped queue takes its quota back.
+    if (entry.stage == Workload::Stage::reserved) return std::nullopt;
     const auto& spec = world.queue(entry.held->queue).spec;
     if (spec && spec->stop == StopPolicy::hold_and_drain) {
         return because(Evict::Reason::cluster_queue_stopped, spec->name);
@@ -256,8 +272,10 @@ void Deciding::refresh_reasons() {
         const Pending& pending = world.queue(id).pending;
         if (admitted_before == admitted.size() || !pending.has(key) || !pending.is_blocked(key))
             continue;
-        if (pending.reason_of(key)->rule == WaitReason::Rule::preemption_gated ||
-            pending.reason_of(key)->rule == WaitReason::Rule::preemption_circle) {
+        const WaitReason::Rule rule = pending.reason_of(key)->rule;
+        if (rule == WaitReason::Rule::preemption_gated ||
+            rule == WaitReason::Rule::preemption_circle ||
+            rule == WaitReason::Rule::pods_not_ready) {
             continue;
         }
         Try what{id, key, pending.members_of(key).begin()->workload};

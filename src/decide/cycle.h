@@ -47,9 +47,10 @@ Decision decide(State& state, Time now);
 /// What the status of a queue shows.
 struct QueueReport {
     struct Use {
-        Amount used;
+        Amount used;  // By all that holds quota.
         Amount borrowed;
         Amount nominal;
+        Amount reserved = {};  // Of `used`, by those that still wait for admission checks.
     };
     enum class Active {
         ready,
@@ -57,14 +58,17 @@ struct QueueReport {
         flavor_not_found,
         cohort_cycle,
         topology_not_found,
+        check_not_found,
+        check_inactive,
         cluster_queue_not_found,  // Local queues only, as is the next.
         cluster_queue_inactive,
     };
     Active active = Active::ready;
-    std::string detail;  // The missing flavor's name.
+    std::string detail;  // The names of what is missing or inactive.
     std::int64_t pending = 0;
     std::int64_t inadmissible = 0;  // Of `pending`: tried in vain, or nobody may be tried.
     std::int64_t admitted = 0;      // Everything that holds quota.
+    std::int64_t reserved = 0;      // Of `admitted`, those that still wait for admission checks.
     /// Kinds of waiting workloads (equal ones are one): those to be tried, and tried in vain.
     std::int64_t open_classes = 0;
     std::int64_t blocked_classes = 0;

@@ -67,6 +67,10 @@ struct WaitReason {
         exceeds_nodes,       // Does not fit the nodes even when they are empty.
         exceeds_topology,    // Nor the topology.
         topology_missing,    // A flavor's topology does not exist: the queue is inactive.
+        check_missing,       // An admission check of the queue does not exist: it is inactive.
+        check_inactive,      // Nobody answers an admission check of the queue: it is inactive.
+        admission_gated,     // `detail` have not opened their admission gates.
+        checks_failed,       // One of its admission checks says Retry or Rejected.
         // Goes away by itself:
         backoff,           // Until `until`.
         being_ended,       // Its earlier run still has processes.
@@ -78,6 +82,7 @@ struct WaitReason {
         preempting,        // Waits for `victims` to end, which it preempted.
         overtaken,         // Would fit, but room is kept for others that go first.
         deferred,          // Fits once `victims`, preempted for others, have ended.
+        pods_not_ready,    // Would fit, but waits until all that are admitted are ready.
         // Someone must act again:
         preemption_gated,   // Could preempt `victims`, but its gate is closed.
         preemption_circle,  // Would preempt `victims` again that win their place back each time.
@@ -85,7 +90,7 @@ struct WaitReason {
     Rule rule = Rule::quota;
     std::string local_queue;
     std::string cluster_queue;
-    std::string detail;                // The missing flavor's name.
+    std::string detail;                // What is missing, or who holds a gate closed.
     std::string head;                  // For behind_...: the workload in front.
     Time until;                        // For backoff.
     std::vector<Obstacle> obstacles;   // For quota rules: in the order tried.

@@ -73,6 +73,21 @@ void check_leaders(const World& world, std::vector<std::string>& broken) {
     }
 }
 
+/// Who waits for admission checks, or keeps others waiting, holds quota.
+void check_stages(const World& world, std::vector<std::string>& broken) {
+    for (const auto& [name, id] : world.queue_names.by_name()) {
+        const QueueEntry& entry = world.queue(id);
+        for (const WorkloadId reserved : entry.reserved) {
+            if (!entry.holders.contains(reserved))
+                broken.push_back(world.name_of(reserved) + " has no quota to be checked for");
+        }
+    }
+    for (const WorkloadId id : world.unready) {
+        if (world.workload(id).held == nullptr)
+            broken.push_back(world.name_of(id) + " keeps others waiting without quota");
+    }
+}
+
 /// Everyone is in exactly one place, according to the phase.
 void check_phases(const World& world, std::vector<std::string>& broken) {
     std::map<WorkloadId, std::int64_t> times;
@@ -119,6 +134,12 @@ void check_waiting(const World& world, std::vector<std::string>& broken) {
                 }
                 continue;
             }
+            if (entry.pending.reason_of(key)->rule == WaitReason::Rule::pods_not_ready) {
+                if (!world.blocks_admission(id))
+                    broken.push_back("queue " + std::string(name) +
+                                     " waits for pods that are ready");
+                continue;
+            }
             Try what{id, key, entry.pending.members_of(key).begin()->workload};
             what.preempting = Try::Preempting::left_out;
             const Attempt attempt = evaluate({world, tree, nobody}, ledger, what);
@@ -144,6 +165,7 @@ std::vector<std::string> broken_invariants(const State& state) {
     check_usage(state.world(), broken);
     check_tree(state.world(), broken);
     check_phases(state.world(), broken);
+    check_stages(state.world(), broken);
     check_leaders(state.world(), broken);
     check_waiting(state.world(), broken);
     return broken;

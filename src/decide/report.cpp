@@ -77,6 +77,17 @@ std::map<std::string, std::map<std::string, QueueReport::Use>> quotas_of(const W
     return flavors;
 }
 
+void add_held(const World& world, const Held& held, QueueReport& report,
+              Amount QueueReport::Use::*sum) {
+    for (std::size_t i = 0; i < held.pod_sets.size(); ++i) {
+        for (const Share& share : world.live_shares(held, i)) {
+            const std::string& flavor = world.book.flavors.name_of(share.what.flavor);
+            const std::string& resource = world.book.resources.name_of(share.what.resource);
+            report.flavors[flavor][resource].*sum += share.amount;
+        }
+    }
+}
+
 }  // namespace
 
 std::optional<QueueReport> report_queue(const State& state, std::string_view name) {
@@ -88,7 +99,10 @@ std::optional<QueueReport> report_queue(const State& state, std::string_view nam
     report.active = entry.active;
     report.detail = entry.detail;
     report.admitted = static_cast<std::int64_t>(entry.holders.size());
+    report.reserved = static_cast<std::int64_t>(entry.reserved.size());
     report.flavors = quotas_of(world, entry);
+    for (const WorkloadId holder : entry.reserved)
+        add_held(world, *world.workload(holder).held, report, &QueueReport::Use::reserved);
     if (world.options.fair_sharing)
         report.weighted_share = weighted_share(borrowed_share(world.tree, entry.plan.node));
     if (*id == no_queue) report.pending = entry.pending.size();
@@ -127,14 +141,10 @@ std::optional<QueueReport> report_local_queue(const State& state, std::string_vi
         const auto& held = world.workload(member).held;
         if (held == nullptr || held->queue != local.queue) continue;
         ++report.admitted;
-        for (std::size_t i = 0; i < held->pod_sets.size(); ++i) {
-            for (const Share& share : world.live_shares(*held, i)) {
-                report
-                    .flavors[world.book.flavors.name_of(share.what.flavor)]
-                            [world.book.resources.name_of(share.what.resource)]
-                    .used += share.amount;
-            }
-        }
+        add_held(world, *held, report, &QueueReport::Use::used);
+        if (!entry.reserved.contains(member)) continue;
+        ++report.reserved;
+        add_held(world, *held, report, &QueueReport::Use::reserved);
     }
     return report;
 }

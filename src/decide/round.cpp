@@ -45,6 +45,7 @@ struct Round {
     bool goes_in_circles(const Nominee& nominee) const;
     void evict(const Nominee& nominee, const Victim& victim);
     void refuse(Nominee& nominee);
+    void wait_for_pods(Nominee& nominee);
     bool searches_on(Nominee& nominee);
     bool begins_again(const Nominee& nominee);
     void overtake(Nominee& nominee);
@@ -108,6 +109,7 @@ void Round::take_turn(Nominee& nominee) {
     }
     if (!fits_now(nominee)) return overtake(nominee);
     if (attempt.mode == Mode::preempt) return preempt(nominee);
+    if (world.blocks_admission(nominee.queue)) return wait_for_pods(nominee);
     admit(nominee);
 }
 
@@ -209,6 +211,9 @@ void Round::admit(Nominee& nominee) {
     WorkloadEntry& entry = world.workload(id);
     entry.phase = Phase::holding;
     entry.seen = WorkloadEntry::Seen::decided;
+    entry.stage = world.has_checks(nominee.queue, held.pod_sets) ? Workload::Stage::reserved
+                                                                 : Workload::Stage::admitted;
+    entry.pods_ready = Workload::PodsReady::no;
     entry.told.reset();
     deciding.admitted.insert(id);
     deciding.decision.admits.push_back({world.name_of(id), world.assignment(held)});
@@ -271,6 +276,19 @@ void Round::evict(const Nominee& nominee, const Victim& victim) {
     deciding.mark_evicting(victim.workload);
     deciding.searched.clear();
     deciding.decision.evicts.push_back(std::move(evict));
+}
+
+// It fits, and starts when everything that was admitted before is ready.
+void Round::wait_for_pods(Nominee& nominee) {
+    WaitReason reason;
+    reason.rule = WaitReason::Rule::pods_not_ready;
+    reason.cluster_queue = world.queue_names.name_of(nominee.queue);
+    Pending& waiting = pending(nominee);
+    if (waiting.leads(nominee.turn.workload)) return wait_in_front(nominee, std::move(reason));
+    deciding.progress.erase(nominee.turn.workload);
+    deciding.searched.insert(nominee.turn.workload);
+    if (!waiting.is_blocked(nominee.key) && !waiting.is_strict()) effect.insert(nominee.root);
+    deciding.block(nominee.queue, nominee.key, std::move(reason));
 }
 
 // It waits until something is given back, unless flavors are left to be tried.

@@ -24,11 +24,12 @@ namespace muster::decide {
 //   node       NAME RESOURCE=AMOUNT... [label=..]... [taint=..]... [cordoned] [notready]
 //              Its name is its hostname label.
 //   namespace  NAME [label=K:V]...
+//   check      NAME [inactive]   An admission check, and whether anybody answers it.
 //   cohort     NAME [parent=NAME] [weight=N.N] [QUOTAS]
 //   queue      NAME [strict] [stop=hold|hold_and_drain] [cohort=NAME] [namespaces=none|K:V]
 //              [within=lower|lower_or_newer] [reclaim=lower|any] [while_borrowing=lower[:PRIORITY]]
 //              [when_can_borrow=next] [when_can_preempt=stop] [prefer=borrowing|preemption]
-//              [weight=N.N] QUOTAS
+//              [weight=N.N] [check=NAME[:FLAVOR,...]]... QUOTAS
 //              QUOTAS: RESOURCE=AMOUNT[,borrow=AMOUNT][,lend=AMOUNT]..., each for the flavor named
 //              by the last `flavor=NAME` (else `default`); `group` starts another resource group.
 //              The flavor `default` and a local queue default/NAME come with it.
@@ -42,11 +43,13 @@ namespace muster::decide {
 //   pod        NAME NODE RESOURCE=AMOUNT... [of=WORKLOAD] [set=NAME]
 //   gone       POD
 //   finish | delete | release | activate | deactivate | fail | evicted   NAME
+//   checks     NAME pending|passed|failed      pods_ready|pods_not_ready   NAME
+//   gate       NAME WHO        closes admission gates; `-` opens them
 //   priority   NAME N          reclaim  NAME SET N       backoff  NAME DURATION
 //   admitted   NAME QUEUE SET COUNT RESOURCE=AMOUNT@FLAVOR...
-//   remove     queue|local|flavor|node|cohort|topology NAME
+//   remove     queue|local|flavor|node|cohort|topology|check NAME
 //   options    [capacity=per_node|aggregate] [order=priority|fifo] [undeclared=ignore]
-//              [fair_sharing[=final|initial|final,initial]]
+//              [fair_sharing[=final|initial|final,initial]] [blocking=until_pods_ready]
 //   advance    DURATION
 //   cycle                      decides, and prints what changes
 //   why        NAME            prints the explanation

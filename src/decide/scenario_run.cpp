@@ -32,6 +32,7 @@ const std::map<std::string_view, Verb>& verbs() {
         {"node", {1, &Run::node}},
         {"topology", {1, &Run::topology}},
         {"namespace", {1, &Run::name_space}},
+        {"check", {1, &Run::check}},
         {"cohort", {1, &Run::cohort}},
         {"queue", {1, &Run::queue}},
         {"local", {2, &Run::local}},
@@ -51,6 +52,10 @@ const std::map<std::string_view, Verb>& verbs() {
         {"priority", {2, &Run::of_workload}},
         {"reclaim", {3, &Run::of_workload}},
         {"backoff", {2, &Run::of_workload}},
+        {"checks", {2, &Run::of_workload}},
+        {"gate", {2, &Run::of_workload}},
+        {"pods_ready", {1, &Run::of_workload}},
+        {"pods_not_ready", {1, &Run::of_workload}},
         {"advance", {1, &Run::advance}},
         {"cycle", {0, &Run::cycle}},
         {"why", {1, &Run::why}},
@@ -107,6 +112,7 @@ void Run::show(const Step& step, Reading&) {
     if (!report) return print(padded("show") + queue + "  does not exist");
     std::string line = padded("show") + queue + "  pending=" + std::to_string(report->pending) +
                        " admitted=" + std::to_string(report->admitted);
+    if (report->reserved > 0) line += " reserved=" + std::to_string(report->reserved);
     for (const auto& [flavor, resources] : report->flavors) {
         for (const auto& [resource, use] : resources) {
             line += "  " + resource + "@" + flavor + "=" + amount_text(resource, use.used) + "/" +

@@ -37,6 +37,7 @@ struct Run {
     void topology(const Step& step, Reading& read);
     void node(const Step& step, Reading& read);
     void name_space(const Step& step, Reading& read);
+    void check(const Step& step, Reading& read);
     void queue(const Step& step, Reading& read);
     void cohort(const Step& step, Reading& read);
     void local(const Step& step, Reading& read);

@@ -69,6 +69,15 @@ void Run::name_space(const Step& step, Reading& read) {
     take(NamespaceSet{step.names[0], std::move(labels)});
 }
 
+void Run::check(const Step& step, Reading& read) {
+    AdmissionCheck check{step.names[0], AdmissionCheck::State::active};
+    for (const auto& [key, value] : step.options) {
+        if (key != "inactive") read.wrong("a check has no option '" + key + "'");
+        check.state = AdmissionCheck::State::inactive;
+    }
+    take(AdmissionCheckSet{std::move(check)});
+}
+
 std::vector<ResourceGroup> Run::quotas(const std::vector<Step::Option>& options, Reading& read) {
     std::vector<ResourceGroup> groups(1);
     const auto flavor_of = [&](std::string name) -> FlavorQuotas& {
@@ -129,6 +138,12 @@ void Run::queue(const Step& step, Reading& read) {
             } else {
                 queue.namespaces->labels.insert(read.label(value));
             }
+        } else if (key == "check") {
+            const auto halves = split_first(value, ':');
+            CheckRule rule{halves ? std::string(halves->before) : value, {}};
+            for (const std::string_view flavor : split(halves ? halves->after : "", ','))
+                if (!flavor.empty()) rule.flavors.emplace_back(flavor);
+            queue.checks.push_back(std::move(rule));
         } else if (!read_policy(queue, {key, value}, read)) {
             rest.push_back({key, value});
         }
@@ -187,6 +202,8 @@ void Run::remove(const Step& step, Reading& read) {
         take(NodeRemoved{name});
     } else if (kind == "cohort") {
         take(CohortRemoved{name});
+    } else if (kind == "check") {
+        take(AdmissionCheckRemoved{name});
     } else {
         read.wrong("'" + kind + "' cannot be removed");
     }
@@ -199,6 +216,8 @@ void Run::options(const Step& step, Reading& read) {
             options.capacity = Options::Capacity::aggregate;
         } else if (key == "order" && value == "fifo") {
             options.order = Options::Order::fifo;
+        } else if (key == "blocking" && value == "until_pods_ready") {
+            options.blocking = Options::Blocking::until_pods_ready;
         } else if (read_sharing(options, {key, value}, read)) {
             continue;
         } else if (!(key == "capacity" && value == "per_node") &&

@@ -48,6 +48,7 @@ void Run::submit(const Step& step, Reading& read) {
     if (step.names[1] != "-") workload.local_queue = step.names[1];
     if (step.names[1] == "-") workload.binds = Workload::Binds::quota_and_nodes;
     workload.created = now;
+    workload.pods_ready = Workload::PodsReady::no;
     std::vector<PodSet> sets(1);
     for (const auto& [key, value] : step.options) {
         PodSet& set = sets.back();
@@ -151,6 +152,23 @@ void Run::of_workload(const Step& step, Reading& read) {
         set(workload);
     } else if (step.verb == "backoff") {
         workload.not_before = now + read.duration(step.names[1]);
+        set(workload);
+    } else if (step.verb == "checks") {
+        if (step.names[1] != "pending" && step.names[1] != "passed" && step.names[1] != "failed")
+            read.wrong("checks are pending, passed or failed");
+        workload.barrier =
+            step.names[1] == "failed" ? Workload::Barrier::failed_checks : Workload::Barrier::none;
+        workload.stage =
+            step.names[1] == "passed" ? Workload::Stage::admitted : Workload::Stage::reserved;
+        set(workload);
+    } else if (step.verb == "gate") {
+        workload.gates = step.names[1] == "-" ? "" : step.names[1];
+        workload.barrier =
+            workload.gates.empty() ? Workload::Barrier::none : Workload::Barrier::admission_gates;
+        set(workload);
+    } else if (step.verb == "pods_ready" || step.verb == "pods_not_ready") {
+        workload.pods_ready =
+            step.verb == "pods_ready" ? Workload::PodsReady::yes : Workload::PodsReady::no;
         set(workload);
     } else if (step.verb == "reclaim") {
         for (PodSet& pod_set : workload.pod_sets) {

@@ -232,6 +232,7 @@ Verdict Explaining::verdict(const WaitReason& reason) const {
         case Rule::overtaken:
         case Rule::deferred:
         case Rule::behind_preemptor:
+        case Rule::pods_not_ready:
             return Verdict::starts_by_itself;
         case Rule::behind_head: {
             const auto head = world.workload_names.find(reason.head);

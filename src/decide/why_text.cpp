@@ -131,6 +131,21 @@ std::string cause_text(PreemptionCause cause) {
     return {};
 }
 
+std::string why_inactive(const WaitReason& reason) {
+    switch (reason.rule) {
+        case Rule::flavor_missing:
+            return "its flavor " + reason.detail + " does not exist";
+        case Rule::topology_missing:
+            return "topology " + reason.detail + " does not exist";
+        case Rule::check_missing:
+            return "admission checks that it names do not exist: " + reason.detail;
+        case Rule::check_inactive:
+            return "nobody answers its admission checks: " + reason.detail;
+        default:
+            return "its cohorts form a circle";
+    }
+}
+
 // What is the matter, without who is meant.
 std::string matter(const WaitReason& reason) {
     switch (reason.rule) {
@@ -147,14 +162,18 @@ std::string matter(const WaitReason& reason) {
         case Rule::cluster_queue_stopped:
             return "cluster queue " + reason.cluster_queue + " is stopped";
         case Rule::flavor_missing:
-            return "cluster queue " + reason.cluster_queue + " is inactive: its flavor " +
-                   reason.detail + " does not exist";
         case Rule::topology_missing:
-            return "cluster queue " + reason.cluster_queue + " is inactive: topology " +
-                   reason.detail + " does not exist";
+        case Rule::check_missing:
+        case Rule::check_inactive:
         case Rule::cohort_cycle:
             return "cluster queue " + reason.cluster_queue +
-                   " is inactive: its cohorts form a circle";
+                   " is inactive: " + why_inactive(reason);
+        case Rule::admission_gated:
+            return "its admission gates are closed by " + reason.detail;
+        case Rule::checks_failed:
+            return "one of its admission checks has failed";
+        case Rule::pods_not_ready:
+            return "it starts when the pods of all that are admitted are ready";
         case Rule::namespace_mismatch:
             return "cluster queue " + reason.cluster_queue + " does not admit its namespace";
         case Rule::not_covered:
@@ -237,6 +256,8 @@ std::string condition_reason(const WaitReason& reason) {
         case Rule::local_queue_stopped:
         case Rule::cluster_queue_stopped:
         case Rule::flavor_missing:
+        case Rule::check_missing:
+        case Rule::check_inactive:
         case Rule::cohort_cycle:
             return "Suspended";
         case Rule::not_covered:
@@ -258,11 +279,15 @@ std::string condition_reason(const WaitReason& reason) {
         case Rule::being_ended:
         case Rule::behind_head:
         case Rule::behind_preemptor:
+        case Rule::checks_failed:
             return "PendingEvaluation";
+        case Rule::pods_not_ready:
+            return "WaitingForPodsReady";
         case Rule::preempting:
         case Rule::deferred:
             return "WaitingForPreemptedWorkloads";
         case Rule::preemption_gated:
+        case Rule::admission_gated:
             return "AdmissionGated";
         case Rule::overtaken:
         case Rule::preemption_circle:
@@ -285,8 +310,16 @@ std::string condition_message(const WaitReason& reason) {
             return "LocalQueue " + reason.local_queue + " is inactive";
         case Rule::cluster_queue_stopped:
         case Rule::flavor_missing:
+        case Rule::check_missing:
+        case Rule::check_inactive:
         case Rule::cohort_cycle:
             return "ClusterQueue " + reason.cluster_queue + " is inactive";
+        case Rule::admission_gated:
+            return "Admission is gated by: " + reason.detail;
+        case Rule::checks_failed:
+            return "The workload has failed admission checks";
+        case Rule::pods_not_ready:
+            return "waiting for all admitted workloads to be in PodsReady condition";
         case Rule::not_covered:
         case Rule::no_matching_flavor:
         case Rule::exceeds_maximum:

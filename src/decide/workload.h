@@ -37,6 +37,12 @@ struct Workload {
     enum class Binds { quota, quota_and_nodes };
     /// A closed gate keeps it from preempting others, not from being admitted.
     enum class PreemptionGate { open, closed };
+    /// What keeps it from being tried, whatever is free.
+    enum class Barrier : std::uint8_t { none, admission_gates, failed_checks };
+    /// Of one that holds quota: it may run, or waits for its admission checks first.
+    enum class Stage : std::uint8_t { admitted, reserved };
+    /// Of one that holds quota.
+    enum class PodsReady : std::uint8_t { yes, no };
 
     std::string id;           // Unique among all workloads; breaks ties.
     std::string ns;           // Kubernetes namespace.
@@ -50,6 +56,10 @@ struct Workload {
     Time queued;      // Orders equal priorities, may be an eviction's time; not set: `created`.
     Time not_before;  // Backoff: waits at least until then.
     std::vector<PodSet> pod_sets;
+    Barrier barrier = Barrier::none;
+    std::string gates = {};  // With Barrier::admission_gates: who closed them.
+    Stage stage = Stage::admitted;
+    PodsReady pods_ready = PodsReady::yes;
     friend auto operator<=>(const Workload&, const Workload&) = default;
 };
 
@@ -111,6 +121,14 @@ struct FlavorFungibility {
     Search when_can_preempt = Search::try_next_flavor;
     Preference preference = Preference::none;
     friend auto operator<=>(const FlavorFungibility&, const FlavorFungibility&) = default;
+};
+
+/// An AdmissionCheck: whoever is to answer it is there, or not.
+struct AdmissionCheck {
+    enum class State { inactive, active };
+    std::string name;
+    State state = State::inactive;
+    friend auto operator<=>(const AdmissionCheck&, const AdmissionCheck&) = default;
 };
 
 /// A check that must be Ready before what got quota is admitted.

@@ -23,6 +23,9 @@ WorkloadEntry::WorkloadEntry(const WorkloadEntry& other)
       object(other.object),
       activity(other.activity),
       gate(other.gate),
+      barrier(other.barrier),
+      stage(other.stage),
+      pods_ready(other.pods_ready),
       local_queue(other.local_queue),
       shape(other.shape),
       priority(other.priority),
@@ -147,6 +150,41 @@ void World::hold(WorkloadId id, Held held) {
     queue(entry.held->queue).holders.insert(id);
     to_check.insert(id);
     hold_places(id);
+    book_stage(id);
+}
+
+void World::book_stage(WorkloadId id) {
+    const WorkloadEntry& entry = std::as_const(*this).workload(id);
+    if (entry.held == nullptr) return;
+    const QueueId where = entry.held->queue;
+    const bool reserved = entry.stage == Workload::Stage::reserved;
+    if (reserved != std::as_const(*this).queue(where).reserved.contains(id)) {
+        if (reserved) {
+            queue(where).reserved.insert(id);
+        } else {
+            queue(where).reserved.erase(id);
+        }
+    }
+    if (options.blocking == Options::Blocking::never || where == no_queue) return;
+    if (entry.pods_ready == Workload::PodsReady::no) {
+        unready.insert(id);
+    } else if (unready.erase(id) > 0 && unready.empty()) {
+        wake_all();
+    }
+}
+
+bool World::has_checks(QueueId id, const std::vector<PodSetFit>& found) const {
+    const auto& spec = queue(id).spec;
+    if (!spec) return false;
+    return std::any_of(spec->checks.begin(), spec->checks.end(), [&](const CheckRule& rule) {
+        return std::any_of(found.begin(), found.end(), [&](const PodSetFit& set) {
+            return std::any_of(set.shares.begin(), set.shares.end(), [&](const Share& share) {
+                const std::string& flavor = book.flavors.name_of(share.what.flavor);
+                return rule.flavors.empty() || std::find(rule.flavors.begin(), rule.flavors.end(),
+                                                         flavor) != rule.flavors.end();
+            });
+        });
+    });
 }
 
 // Of a pod set that its object no longer has, the pods are known by their share of the quota.
@@ -193,6 +231,9 @@ void World::give_back(WorkloadId id) {
         }
     }
     queue(entry.held->queue).holders.erase(id);
+    if (std::as_const(*this).queue(entry.held->queue).reserved.contains(id))
+        queue(entry.held->queue).reserved.erase(id);
+    if (unready.erase(id) > 0 && unready.empty()) wake_all();
     // Nodes are shared by all trees; heads that are never parked see what another tree gives back.
     if (topologies.holds(name_of(id))) {
         for (const QueueId other : standing) {
@@ -307,6 +348,12 @@ std::optional<WaitReason> World::ineligible(WorkloadId id, Time now) const {
         if (target.active == QueueReport::Active::topology_not_found) {
             return because(WaitReason::Rule::topology_missing);
         }
+        if (target.active == QueueReport::Active::check_not_found) {
+            return because(WaitReason::Rule::check_missing);
+        }
+        if (target.active == QueueReport::Active::check_inactive) {
+            return because(WaitReason::Rule::check_inactive);
+        }
         if (target.active == QueueReport::Active::cohort_cycle) {
             return because(WaitReason::Rule::cohort_cycle);
         }
@@ -317,6 +364,13 @@ std::optional<WaitReason> World::ineligible(WorkloadId id, Time now) const {
                      labels == namespaces.end() ? none : labels->second)) {
             return because(WaitReason::Rule::namespace_mismatch);
         }
+    }
+    if (entry.barrier == Workload::Barrier::admission_gates) {
+        reason.detail = gates.at(id);
+        return because(WaitReason::Rule::admission_gated);
+    }
+    if (entry.barrier == Workload::Barrier::failed_checks) {
+        return because(WaitReason::Rule::checks_failed);
     }
     if (entry.not_before > now) {
         reason.until = entry.not_before;

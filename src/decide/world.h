@@ -32,9 +32,10 @@ struct QueueEntry {
     std::optional<ClusterQueue> spec;  // Absent: named by a local queue, but does not exist.
     QueuePlan plan;
     QueueReport::Active active = QueueReport::Active::ready;
-    std::string detail;  // The missing flavor.
+    std::string detail;  // The names of what is missing.
     std::set<LocalQueueId> local_queues;
     PersistentSet<WorkloadId> holders;
+    std::set<WorkloadId> reserved;  // Of the holders, those that wait for admission checks.
     Pending pending;
     std::optional<WorkloadId> told_head;  // StrictFIFO: who was told to be the head.
 };
@@ -72,6 +73,9 @@ struct WorkloadEntry {
     Object object = Object::exists;
     Workload::Activity activity = Workload::Activity::active;
     Workload::PreemptionGate gate = Workload::PreemptionGate::open;
+    Workload::Barrier barrier = Workload::Barrier::none;
+    Workload::Stage stage = Workload::Stage::admitted;
+    Workload::PodsReady pods_ready = Workload::PodsReady::yes;
     std::optional<LocalQueueId> local_queue;
     ShapeId shape{};
     std::int64_t priority = 0;
@@ -102,6 +106,9 @@ struct World {
     Ledger ledger;
     TopologyBook topologies;
     std::map<std::string, Labels, std::less<>> namespaces;
+    std::map<std::string, AdmissionCheck::State, std::less<>> checks;
+    std::map<WorkloadId, std::string> gates;  // Of those with a barrier of admission gates.
+    std::set<WorkloadId> unready;  // Holders that block admissions; see Options::Blocking.
 
     Names<QueueId> queue_names;
     PersistentVector<QueueEntry> queues;  // By QueueId.
@@ -167,6 +174,11 @@ struct World {
     /// Gives a workload what it holds from now on, and takes it back.
     void hold(WorkloadId id, Held held);
     void give_back(WorkloadId id);
+    /// Books a holder by its stage and readiness; one that holds nothing is taken out of the books.
+    void book_stage(WorkloadId id);
+    /// Whether what was found for it has admission checks to pass.
+    bool has_checks(QueueId queue, const std::vector<PodSetFit>& found) const;
+    bool blocks_admission(QueueId queue) const { return queue != no_queue && !unready.empty(); }
     /// Its places in topologies are what it holds now.
     void hold_places(WorkloadId id);
     /// What it really uses of one pod set: as admitted, less what was reclaimed since.

@@ -207,6 +207,7 @@ std::optional<decide::QueueReport> SimGround::show(const std::string& queue) {
     const Value& status = object["status"];
     report.pending = status["pendingWorkloads"].integer_or(0);
     report.admitted = status["reservingWorkloads"].integer_or(0);
+    report.reserved = report.admitted - status["admittedWorkloads"].integer_or(0);
     const auto amount = [](const Value& each, const char* field) {
         return control::fold_amount(each["name"].text(), each[field]);
     };

@@ -202,7 +202,21 @@ Value to_object(const decide::ClusterQueue& queue) {
         spec.set("namespaceSelector", std::move(selector));
     }
     spec.set("resourceGroups", to_groups(queue.groups));
+    Value rules = Value::array();
+    for (const decide::CheckRule& rule : queue.checks) {
+        Value made_rule = Value::object({{"name", rule.name}});
+        for (const std::string& flavor : rule.flavors)
+            made_rule.at("onFlavors").push(flavor);
+        rules.push(std::move(made_rule));
+    }
+    if (!rules.empty()) spec.at("admissionChecksStrategy").set("admissionChecks", std::move(rules));
     made.set("spec", std::move(spec));
+    return made;
+}
+
+Value to_object(const decide::AdmissionCheck& check) {
+    Value made = object_of(control::queue::kueue_api_version, "AdmissionCheck", named(check.name));
+    made.set("spec", Value::object({{"controllerName", "muster.dev/scenario"}}));
     return made;
 }
 

@@ -22,6 +22,7 @@ std::string object_name(std::string_view scenario_name);
 api::Value to_object(const decide::Flavor& flavor);
 api::Value to_object(const decide::ClusterQueue& queue);
 api::Value to_object(const decide::LocalQueue& queue);
+api::Value to_object(const decide::AdmissionCheck& check);
 /// A Workload of nobody: the scenario says what becomes of its processes.
 api::Value to_workload(const decide::Workload& workload);
 /// An AppWrapper of one suspended Job a pod set: the scenario says which pods there are.

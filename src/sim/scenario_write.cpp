@@ -89,6 +89,22 @@ struct SimGround::Writer {
         ground.world_.remove(in_namespace(removed.ns, "localqueues", removed.name));
         return std::nullopt;
     }
+    Refusal operator()(const decide::AdmissionCheckSet& set) const {
+        const std::string path = kueue + "admissionchecks/" + set.check.name;
+        ground.put(path, to_object(set.check));
+        const bool active = set.check.state == decide::AdmissionCheck::State::active;
+        ground.world_.change(path, "status", [&](Value& object) {
+            control::set_condition(object.at("status").at("conditions"),
+                                   {"Active", active ? "True" : "False", active ? "Active" : "Gone",
+                                    "as the scenario says"},
+                                   now);
+        });
+        return std::nullopt;
+    }
+    Refusal operator()(const decide::AdmissionCheckRemoved& removed) const {
+        ground.world_.remove(kueue + "admissionchecks/" + removed.name);
+        return std::nullopt;
+    }
     Refusal operator()(const decide::FlavorRemoved& removed) const {
         ground.world_.remove(kueue + "resourceflavors/" + removed.name);
         return std::nullopt;
@@ -209,6 +225,7 @@ std::optional<std::string> SimGround::submit(const decide::Workload& workload) {
     decide::Workload folded = control::queue::fold_workload(
         written, {workload.id, workload.queued, workload.not_before}, kube::Cache());
     folded.created = workload.created;
+    folded.pods_ready = workload.pods_ready;
     for (decide::PodSet& set : folded.pod_sets)
         set.pod.ns.clear();
     if (folded == workload) return std::nullopt;
@@ -223,6 +240,11 @@ std::optional<std::string> SimGround::alter(Submitted& known, const decide::Work
     rest.activity = workload.activity;
     rest.priority = workload.priority;
     rest.not_before = workload.not_before;
+    rest.pods_ready = workload.pods_ready;
+    rest.gates = workload.gates;
+    if (rest.barrier != decide::Workload::Barrier::failed_checks &&
+        workload.barrier != decide::Workload::Barrier::failed_checks)
+        rest.barrier = workload.barrier;
     for (std::size_t i = 0; i < rest.pod_sets.size(); ++i)
         rest.pod_sets[i].reclaimable = workload.pod_sets[i].reclaimable;
     if (rest != workload) return "the simulated world cannot change that";
@@ -239,7 +261,24 @@ std::optional<std::string> SimGround::alter(Submitted& known, const decide::Work
     }
     if (known.wrapped && (before.activity != workload.activity || rest.pod_sets != before.pod_sets))
         return "an AppWrapper has no such field";
+    if (before.pods_ready != workload.pods_ready && !known.wrapped) {
+        const bool ready = workload.pods_ready == decide::Workload::PodsReady::yes;
+        end(known, [&](Value& object) {
+            control::set_condition(object.at("status").at("conditions"),
+                                   {"PodsReady", ready ? "True" : "False",
+                                    ready ? "Started" : "WaitForRecovery", "as the scenario says"},
+                                   now);
+        });
+    }
     world_.change(known.path, "", [&](Value& object) {
+        if (before.gates != workload.gates) {
+            Value& annotations = object.at("metadata").at("annotations");
+            if (workload.gates.empty()) {
+                annotations.erase(control::queue::admission_gates_annotation);
+            } else {
+                annotations.set(control::queue::admission_gates_annotation, workload.gates);
+            }
+        }
         if (before.priority != workload.priority)
             object.at("spec").set("priority", workload.priority);
         if (before.activity != workload.activity) {

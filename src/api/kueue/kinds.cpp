@@ -77,6 +77,13 @@ Kind topology() {
     return kind;
 }
 
+Kind admission_check() {
+    Kind kind =
+        make("AdmissionCheck", "admissionchecks", {"ac"}, Scope::cluster, Status::subresource, {});
+    kind.validate = validate_admission_check;
+    return kind;
+}
+
 Kind local_queue() {
     Kind kind = make("LocalQueue", "localqueues", {"lq", "queue", "queues"}, Scope::namespaced,
                      Status::subresource,
@@ -107,7 +114,8 @@ Kind workload() {
 }  // namespace
 
 std::vector<Kind> kueue_kinds() {
-    return {cluster_queue(),
+    return {admission_check(),
+            cluster_queue(),
             cohort(),
             local_queue(),
             resource_flavor(),

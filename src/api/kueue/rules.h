@@ -18,6 +18,7 @@ Value convert_workload(Value object, std::string_view to_version);
 void default_workload(Value& workload);
 
 /// Each takes objects of either version and names the fields as that version does.
+std::vector<FieldError> validate_admission_check(const Value& object, const Value* old);
 std::vector<FieldError> validate_cluster_queue(const Value& object, const Value* old);
 std::vector<FieldError> validate_cohort(const Value& object, const Value* old);
 std::vector<FieldError> validate_local_queue(const Value& object, const Value* old);

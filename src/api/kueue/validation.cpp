@@ -25,8 +25,6 @@ struct NotYet {
 
 const std::vector<NotYet>& not_yet_of_cluster_queues() {
     static const std::vector<NotYet> table = {
-        {"spec.admissionChecks.[]", {}, "admission checks are"},
-        {"spec.admissionChecksStrategy.admissionChecks.[]", {}, "admission checks are"},
         {"spec.admissionScope", {}, "admission fair sharing is"},
         {"spec.concurrentAdmissionPolicy", {}, "concurrent admission is"},
         {"spec.quotaManagement", {}, "quota management is"},
@@ -285,6 +283,32 @@ Value without_places(Value admission) {
     return admission;
 }
 
+void check_admission_checks(const Value& object, const Value* old, Errors& errors) {
+    const Path status = Path().child("status");
+    const Path list = status.child("admissionChecks");
+    const Value& checks = object["status"]["admissionChecks"];
+    for (std::size_t i = 0; i < checks.size(); ++i) {
+        const Value& updates = checks[i]["podSetUpdates"];
+        const Path check = list.item(i);
+        const Path path = check.child("podSetUpdates");
+        for (std::size_t k = 0; k < updates.size(); ++k) {
+            const Path item = path.item(k);
+            if (named(object["spec"]["podSets"], updates[k]["name"]).is_null())
+                errors.push_back(
+                    invalid(item.child("name"), updates[k]["name"], "must name a podSet"));
+            check_labels(updates[k]["labels"], item.child("labels"), errors);
+            check_annotations(updates[k]["annotations"], item.child("annotations"), errors);
+            check_labels(updates[k]["nodeSelector"], item.child("nodeSelector"), errors);
+            check_tolerations(updates[k]["tolerations"], item.child("tolerations"), errors);
+        }
+        if (old == nullptr) continue;
+        const Value& before = named((*old)["status"]["admissionChecks"], checks[i]["name"]);
+        if (before["state"].text_or("") == "Ready" && checks[i]["state"].text_or("") == "Ready" &&
+            !(before["podSetUpdates"] == updates))
+            errors.push_back(invalid(path, updates, "field is immutable"));
+    }
+}
+
 void check_workload_update(const Value& object, const Value& old, Errors& errors) {
     if (!holds(old, "QuotaReserved")) return;
     const Path spec = Path().child("spec");
@@ -383,6 +407,16 @@ std::vector<FieldError> validate_resource_flavor(const Value& object, const Valu
     return errors;
 }
 
+std::vector<FieldError> validate_admission_check(const Value& object, const Value* old) {
+    Errors errors;
+    const Value& name = object["spec"]["controllerName"];
+    const Path spec = Path().child("spec");
+    const Path path = spec.child("controllerName");
+    if (old != nullptr && !((*old)["spec"]["controllerName"] == name))
+        errors.push_back(invalid(path, name, "field is immutable"));
+    return errors;
+}
+
 std::vector<FieldError> validate_topology(const Value& object, const Value* old) {
     constexpr std::string_view hostname = "kubernetes.io/hostname";
     Errors errors;
@@ -420,6 +454,7 @@ std::vector<FieldError> validate_workload(const Value& object, const Value* old)
     check_min_counts(pod_sets, list, errors);
     check_name(object["spec"]["queueName"], spec.child("queueName"), errors);
     check_reclaimable(object, old, errors);
+    check_admission_checks(object, old, errors);
     if (old != nullptr) check_workload_update(object, *old, errors);
     return errors;
 }

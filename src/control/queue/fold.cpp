@@ -6,8 +6,11 @@
 
 #include "base/quantity.h"
 #include "control/appwrapper/demand.h"
+#include "control/conditions.h"
 #include "control/fold_pod.h"
+#include "control/queue/checks.h"
 #include "control/queue/managed.h"
+#include "control/queue/names.h"
 #include "control/queue/topology.h"
 
 namespace muster::control::queue {
@@ -102,8 +105,8 @@ decide::FlavorFungibility fold_fungibility(const Value& spec) {
 }
 
 std::int64_t reclaimable_of(const Value& workload, std::string_view pod_set) {
-    for (const Value& pods : workload["status"]["reclaimablePods"].items()) {
-        if (pods["name"].text_or("") == pod_set) return pods["count"].integer_or(0);
+    for (const Value& done : workload["status"]["reclaimablePods"].items()) {
+        if (done["name"].text_or("") == pod_set) return done["count"].integer_or(0);
     }
     return 0;
 }
@@ -120,7 +123,35 @@ bool has_closed_gate(const Value& workload) {
     return false;
 }
 
+/// What its object says beyond its content: gates, checks, and how far it has come.
+void fold_standing(const Value& workload, decide::Workload& folded) {
+    using decide::Workload;
+    const Value& status = workload["status"];
+    const std::string gates =
+        workload["metadata"]["annotations"][admission_gates_annotation].text();
+    const bool holds = status["admission"].is_object();
+    const auto is_true = [&](const char* condition) {
+        return condition_of(status, condition)["status"].text_or("") == "True";
+    };
+    if (!gates.empty()) {
+        folded.barrier = Workload::Barrier::admission_gates;
+        folded.gates = gates;
+    } else if (!holds && (has_check_in(status, "Retry") || has_check_in(status, "Rejected"))) {
+        folded.barrier = Workload::Barrier::failed_checks;
+    }
+    if (!holds) return;
+    if (!is_true("Admitted")) folded.stage = Workload::Stage::reserved;
+    if (!is_true("PodsReady")) folded.pods_ready = Workload::PodsReady::no;
+}
+
 }  // namespace
+
+decide::AdmissionCheck fold_check(const kube::Object& check) {
+    using State = decide::AdmissionCheck::State;
+    const Value& active = condition_of(check.value["status"], "Active");
+    return {check.key.name,
+            active["status"].text_or("") == "True" ? State::active : State::inactive};
+}
 
 decide::Flavor fold_flavor(const kube::Object& flavor) {
     const Value& spec = flavor.value["spec"];
@@ -191,16 +222,17 @@ decide::Workload fold_workload(const kube::Object& workload, const Identity& ide
     folded.created = fold_time(workload.value["metadata"]["creationTimestamp"]);
     folded.queued = identity.queued;
     folded.not_before = identity.not_before;
-    for (const Value& pods : spec["podSets"].items()) {
+    fold_standing(workload.value, folded);
+    for (const Value& given : spec["podSets"].items()) {
         decide::PodSet set;
-        set.name = pods["name"].text_or("main");
-        set.count = pods["count"].integer_or(1);
-        if (pods["minCount"].is_integer()) set.min_count = pods["minCount"].as_integer();
-        set.group = pods["topologyRequest"]["podSetGroupName"].text();
-        set.topology = fold_topology_request(pods["topologyRequest"]);
+        set.name = given["name"].text_or("main");
+        set.count = given["count"].integer_or(1);
+        if (given["minCount"].is_integer()) set.min_count = given["minCount"].as_integer();
+        set.group = given["topologyRequest"]["podSetGroupName"].text();
+        set.topology = fold_topology_request(given["topologyRequest"]);
         set.reclaimable = reclaimable_of(workload.value, set.name);
-        set.pod = fold_pod_shape(workload.key.ns, pods["template"]["metadata"]["labels"],
-                                 pods["template"]["spec"], seen);
+        set.pod = fold_pod_shape(workload.key.ns, given["template"]["metadata"]["labels"],
+                                 given["template"]["spec"], seen);
         folded.pod_sets.push_back(std::move(set));
     }
     return folded;

@@ -13,6 +13,9 @@ namespace muster::control::queue {
 
 decide::Flavor fold_flavor(const kube::Object& flavor);
 
+/// Active when its condition says so.
+decide::AdmissionCheck fold_check(const kube::Object& check);
+
 /// One that is being deleted admits nothing more.
 decide::ClusterQueue fold_cluster_queue(const kube::Object& queue);
 decide::Cohort fold_cohort(const kube::Object& cohort);

@@ -108,6 +108,7 @@ Admission check_new_job(const AdmissionRequest& request) {
     FieldErrors errors;
     if (kind->start == JobKind::Start::by_pods) return denied(*kind, kind->check(request.object));
     check_labels(*kind, request.object, errors);
+    check_gates(nullptr, request.object, errors);
     if (kind->check != nullptr) {
         for (api::FieldError& error : kind->check(request.object))
             errors.push_back(std::move(error));
@@ -127,6 +128,7 @@ Admission check_changed_job(const AdmissionRequest& request) {
     check_labels(*kind, request.object, errors);
     check_label_changes(*kind, request.old, request.object,
                         has_default ? DefaultQueue::exists : DefaultQueue::none, errors);
+    check_gates(&request.old, request.object, errors);
     FieldErrors more;
     if (kind->check_change != nullptr) {
         more = kind->check_change(request.old, request.object);

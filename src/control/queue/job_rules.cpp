@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/dns_name.h"
@@ -105,6 +106,39 @@ std::string metadata_path(const PodSet& set) {
     std::string path;
     if (!set.list.empty()) path = set.list + "[" + std::to_string(set.index) + "].";
     return path + (set.place == "." ? "" : set.place + ".") + "metadata";
+}
+
+std::vector<std::string> gates_of(const Value& annotation) {
+    std::vector<std::string> gates;
+    if (annotation.text_or("").empty()) return gates;
+    for (const std::string_view gate : split(annotation.as_string(), ','))
+        gates.emplace_back(trim(gate));
+    return gates;
+}
+
+/// "example.com/name", as Kubernetes checks such words.
+void check_gate(const std::string& gate, const std::string& path, FieldErrors& errors) {
+    constexpr std::string_view in_path =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+        "/-._~%!$&'()*+,;=:";
+    constexpr std::size_t gate_max = 63;
+    const auto halves = split_first(gate, '/');
+    if (!halves || halves->before.empty() || halves->after.empty()) {
+        errors.push_back(invalid_at(path, Value(gate),
+                                    "must be a domain-prefixed path (such as \"acme.io/foo\")"));
+    } else {
+        for (const std::string& fault : dns1123_subdomain_faults(halves->before))
+            errors.push_back(invalid_at(path, Value(std::string(halves->before)), fault));
+        if (halves->after.find_first_not_of(in_path) != std::string_view::npos) {
+            errors.push_back(invalid_at(path, Value(std::string(halves->after)),
+                                        "Invalid path (regex used for validation is "
+                                        "'[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"));
+        }
+    }
+    if (gate.size() > gate_max) {
+        errors.push_back(invalid_at(path, Value(gate),
+                                    "may not be more than " + std::to_string(gate_max) + " bytes"));
+    }
 }
 
 }  // namespace
@@ -252,6 +286,34 @@ std::string joined(const FieldErrors& errors) {
             texts.push_back(std::move(text));
     }
     return texts.size() == 1 ? texts.front() : "[" + join(texts, ", ") + "]";
+}
+
+void check_gates(const Value* before, const Value& now, FieldErrors& errors) {
+    const Value& given = annotation_of(now, admission_gates_annotation);
+    const std::string path = annotation_path(admission_gates_annotation);
+    if (given.text_or("").empty()) return;
+    const std::vector<std::string> gates = gates_of(given);
+    if (before != nullptr) {
+        const auto old = gates_of(annotation_of(*before, admission_gates_annotation));
+        const auto is_new = [&](const std::string& gate) {
+            return std::find(old.begin(), old.end(), gate) == old.end();
+        };
+        if (old.empty()) {
+            errors.push_back(forbidden_at(path, "cannot add admission gate after creation"));
+        } else if (std::any_of(gates.begin(), gates.end(), is_new)) {
+            errors.push_back(forbidden_at(path, "can only remove gates, not add new ones"));
+        }
+    }
+    std::set<std::string> known;
+    for (const std::string& gate : gates) {
+        if (gate.empty()) {
+            errors.push_back(invalid_at(path, given, "cannot contain empty gate names"));
+        } else if (!known.insert(gate).second) {
+            errors.push_back(invalid_at(path, given, "duplicate gate name: " + gate));
+        } else {
+            check_gate(gate, path, errors);
+        }
+    }
 }
 
 }  // namespace muster::control::queue

@@ -5,11 +5,13 @@
 #include <string>
 #include <utility>
 
+#include "base/text.h"
 #include "control/conditions.h"
 #include "control/fold_pod.h"
 #include "control/owner.h"
 #include "control/queue/integration.h"
 #include "control/queue/job_watches.h"
+#include "control/queue/life.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/orphans.h"
@@ -28,6 +30,7 @@ struct Pass {
     const JobKind& kind;
     const kube::Cache& seen;
     const kube::Object& job;
+    const Retention& retention;
     Time now;
     std::vector<PodSet> pod_sets;
     kube::ObjectPtr workload = nullptr;
@@ -68,6 +71,17 @@ struct Pass {
                                  .version = workload->version,
                                  .uid = "",
                                  .propagation = ""});
+    }
+
+    void remove(const kube::Object& object, std::string propagation = "") {
+        result.writes.push_back({.verb = Write::Verb::remove,
+                                 .key = object.key,
+                                 .api_version = object.value["apiVersion"].text(),
+                                 .subresource = "",
+                                 .body = {},
+                                 .version = 0,
+                                 .uid = object.uid,
+                                 .propagation = std::move(propagation)});
     }
 
     void change_status(const Value& status) {
@@ -135,18 +149,19 @@ void create_workload(Pass& pass) {
                                   .propagation = ""});
 }
 
-void finish_workload(Pass& pass, const JobEnd& end) {
+void end_workload(Pass& pass, const char* reason, const std::string& message) {
     Value status = pass.workload->value["status"];
-    const char* reason = end.success == EndRule::Success::yes ? "Succeeded" : "Failed";
-    const std::string message =
-        !end.message.empty()
-            ? end.message
-            : std::string(end.success == EndRule::Success::yes ? "Job finished successfully"
-                                                               : "Job failed");
     if (!set_condition(status.at("conditions"), {"Finished", "True", reason, message}, pass.now))
         return;
     pass.change_status(status);
     pass.tell("FinishedWorkload", "Workload '" + pass.workload_text() + "' is declared finished");
+}
+
+void finish_workload(Pass& pass, const JobEnd& end) {
+    const bool succeeded = end.success == EndRule::Success::yes;
+    const char* text = succeeded ? "Job finished successfully" : "Job failed";
+    end_workload(pass, succeeded ? "Succeeded" : "Failed",
+                 end.message.empty() ? text : end.message);
 }
 
 /// A waiting workload follows its job's templates, queue and priority.
@@ -159,6 +174,7 @@ void follow_job(Pass& pass) {
                   "Updated not matching Workload for suspended job: " + pass.workload_text());
     }
     spec.set("queueName", Value(queue_name_of(pass.job.value)));
+    follow_gates_and_limit(pass.job.value, wanted);
     const auto priority = priority_of(pass.seen, pass.job.value, pass.pod_sets);
     if (const auto* found = std::get_if<Priority>(&priority);
         found != nullptr && !(found->reference == spec["priorityClassRef"] &&
@@ -214,12 +230,16 @@ void end_eviction(Pass& pass) {
 
 void start_job(Pass& pass) {
     if (pass.kind.suspend.empty()) return;
-    const auto wanted = started(pass.seen, pass.kind, pass.job, *pass.workload);
-    if (!wanted) {
+    const Started start = started(pass.seen, pass.kind, pass.job, *pass.workload);
+    if (!start.conflict.empty()) {
+        end_workload(pass, "FailedToStart", start.conflict);
+        return;
+    }
+    if (!start.job) {
         pass.result.look_again = seconds(1);
         return;
     }
-    pass.change_job(*wanted);
+    pass.change_job(*start.job);
     pass.tell("Started", "Admitted by clusterQueue " +
                              pass.workload->value.path("status.admission.clusterQueue").text());
 }
@@ -240,14 +260,18 @@ void report_progress(Pass& pass) {
 void start_over(Pass& pass) {
     stop_job(pass, "No matching Workload; restoring pod templates according to existent Workload");
     pass.tell("DeletedWorkload", "Deleted not matching Workload: " + pass.workload_text());
-    pass.result.writes.push_back({.verb = Write::Verb::remove,
-                                  .key = pass.workload->key,
-                                  .api_version = std::string(kueue_api_version),
-                                  .subresource = "",
-                                  .body = {},
-                                  .version = 0,
-                                  .uid = pass.workload->uid,
-                                  .propagation = ""});
+    pass.remove(*pass.workload);
+}
+
+/// What the admission checks say while they are pending.
+void tell_checks(Pass& pass) {
+    std::vector<std::string> parts;
+    for (const Value& check : pass.workload->value["status"]["admissionChecks"].items()) {
+        const std::string message = check["message"].text();
+        if (check["state"].text_or("") == "Pending" && !message.empty())
+            parts.push_back(check["name"].text() + ": " + message);
+    }
+    if (!parts.empty()) pass.tell("UpdatedAdmissionCheck", join(parts, "; "));
 }
 
 void reconcile_with_workload(Pass& pass) {
@@ -267,9 +291,24 @@ void reconcile_with_workload(Pass& pass) {
         }
     } else if (!pass.suspended()) {
         stop_job(pass, "Not admitted by cluster queue");
-    } else if (!holds) {
+    } else if (holds) {
+        tell_checks(pass);
+    } else {
         follow_job(pass);
     }
+}
+
+/// A job that was deactivated, and not by a person, may be kept for a while only.
+bool outlives_retention(Pass& pass) {
+    const auto until = removed_at(pass.workload->value, pass.retention);
+    if (!until || is_finished(pass.workload->value)) return false;
+    if (*until > pass.now) {
+        pass.result.look_again = *until - pass.now;
+        return false;
+    }
+    pass.tell("Deleted", "Deleted job: deactivation retention period expired");
+    pass.remove(pass.job, "Background");
+    return true;
 }
 
 void finish_as_out_of_sync(Pass& pass) {
@@ -353,16 +392,10 @@ void reconcile_own(Pass& pass) {
     for (const kube::ObjectPtr& surplus : owned.surplus) {
         pass.tell("DeletedWorkload",
                   "Deleted not matching Workload: " + pass.job.key.ns + "/" + surplus->key.name);
-        pass.result.writes.push_back({.verb = Write::Verb::remove,
-                                      .key = surplus->key,
-                                      .api_version = std::string(kueue_api_version),
-                                      .subresource = "",
-                                      .body = {},
-                                      .version = 0,
-                                      .uid = surplus->uid,
-                                      .propagation = ""});
+        pass.remove(*surplus);
     }
     if (pass.workload != nullptr) {
+        if (outlives_retention(pass)) return;
         reconcile_with_workload(pass);
     } else {
         stop_job(pass, "Missing Workload; unable to restore pod templates");
@@ -370,11 +403,12 @@ void reconcile_own(Pass& pass) {
     }
 }
 
-Reconciled reconcile(const JobKind& kind, const kube::Cache& seen, const api::Key& key, Time now) {
+Reconciled reconcile(const JobKind& kind, const kube::Cache& seen, const api::Key& key,
+                     const Retention& retention, Time now) {
     const kube::ObjectPtr job = seen.find(key);
     if (job == nullptr || job->is_terminating()) return {};
     const Above above = find_above(job->value, key.ns, find_in(seen));
-    Pass pass{kind, seen, *job, now, pod_sets_of(kind, job->value)};
+    Pass pass{kind, seen, *job, retention, now, pod_sets_of(kind, job->value)};
     const std::string prebuilt(job->label(prebuilt_label));
     if (above.end == Above::End::too_deep) {
         tell_too_deep(pass);
@@ -390,7 +424,7 @@ Reconciled reconcile(const JobKind& kind, const kube::Cache& seen, const api::Ke
     return std::move(pass.result);
 }
 
-Controller job_controller(const JobKind& kind) {
+Controller job_controller(const JobKind& kind, const Retention& retention) {
     Controller controller;
     controller.name = kind.resource.group + "/" + std::string(kind.kind);
     for (char& c : controller.name)
@@ -422,24 +456,25 @@ Controller job_controller(const JobKind& kind) {
         if (child != kind.resource)
             controller.watches.push_back(watch_owned(child, "v1", kind.resource));
     }
-    controller.reconcile = [table](const kube::Cache& seen, const api::Key& key, Time now) {
-        return reconcile(*table, seen, key, now);
+    controller.reconcile = [table, retention](const kube::Cache& seen, const api::Key& key,
+                                              Time now) {
+        return reconcile(*table, seen, key, retention, now);
     };
     return controller;
 }
 
 }  // namespace
 
-std::vector<Controller> job_controllers() {
+std::vector<Controller> job_controllers(const LifePolicy& policy) {
     std::vector<Controller> controllers;
     for (const JobKind& kind : job_kinds()) {
         using Start = JobKind::Start;
         if (kind.start == Start::unsuspended || kind.start == Start::told)
-            controllers.push_back(job_controller(kind));
+            controllers.push_back(job_controller(kind, policy.retention));
     }
     controllers.push_back(pod_controller());
     controllers.push_back(stateful_set_controller());
-    controllers.push_back(orphan_controller());
+    controllers.push_back(orphan_controller(policy));
     return controllers;
 }
 

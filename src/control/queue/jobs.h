@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "control/controller.h"
+#include "control/queue/life_policy.h"
 
 namespace muster::control::queue {
 
-/// One controller for each kind of job_kinds(), and one for the Workloads themselves (owners that
-/// vanished, time limits).
-std::vector<Controller> job_controllers();
+/// One controller for each kind of job_kinds(), and one for the Workloads themselves (orphans.h).
+std::vector<Controller> job_controllers(const LifePolicy& policy = {});
 
 }  // namespace muster::control::queue

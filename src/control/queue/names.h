@@ -43,6 +43,7 @@ inline constexpr std::string_view cluster_queue_label = "kueue.x-k8s.io/cluster-
 inline constexpr std::string_view local_queue_label = "kueue.x-k8s.io/local-queue-name";
 inline constexpr std::string_view workload_annotation = "kueue.x-k8s.io/workload";
 inline constexpr std::string_view default_queue_annotation = "kueue.x-k8s.io/default-queue";
+inline constexpr std::string_view admission_gates_annotation = "kueue.x-k8s.io/admission-gated-by";
 inline constexpr std::string_view topology_gate = "kueue.x-k8s.io/topology";
 inline constexpr std::string_view prebuilt_label = "kueue.x-k8s.io/prebuilt-workload-name";
 inline constexpr std::string_view managed_label = "kueue.x-k8s.io/managed";  // And finalizer.

@@ -2,12 +2,14 @@
 #include "control/queue/orphans.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "control/conditions.h"
 #include "control/fold_pod.h"
 #include "control/queue/integration.h"
+#include "control/queue/life.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/workload.h"
@@ -70,28 +72,15 @@ void end_orphan(const kube::Object& workload, Time now, Reconciled& result) {
     if (auto write = status_write(workload, status)) result.writes.push_back(std::move(*write));
 }
 
-/// Deactivates what ran too long; looks again when it will have.
-void check_time(const kube::Object& workload, Time now, Reconciled& result) {
-    const Value& limit = workload.value["spec"]["maximumExecutionTimeSeconds"];
-    if (!limit.is_integer() || !is_admitted(workload.value) || is_evicted(workload.value)) return;
-    if (!workload.value["spec"]["active"].boolean_or(true)) return;
-    const Value& status = workload.value["status"];
-    const Time since = fold_time(condition_of(status, "Admitted")["lastTransitionTime"]);
-    const Duration spent =
-        (now - since) + seconds(status["accumulatedPastExecutionTimeSeconds"].integer_or(0));
-    const Duration left = seconds(limit.as_integer()) - spent;
-    if (left > Duration{}) {
-        result.look_again = left;
-        return;
-    }
-    const std::string message = "Exceeding the maximum execution time";
-    Value target = status;
-    set_condition(target.at("conditions"),
-                  {"DeactivationTarget", "True", "MaximumExecutionTimeExceeded", message}, now);
-    if (auto write = status_write(workload, target)) {
-        write->version = 0;
-        result.writes.push_back(std::move(*write));
-    }
+void go_on(const kube::Cache& seen, const kube::Object& workload, const LifePolicy& policy,
+           Time now, Reconciled& result) {
+    Lived lived = live(workload, queues_of(seen, workload), policy, now);
+    result.events = std::move(lived.events);
+    result.look_again = lived.look_again;
+    const bool says_nothing = lived.status.empty() && workload.value["status"].is_null();
+    auto write = status_write(workload, lived.status);
+    if (write && !says_nothing) result.writes.push_back(std::move(*write));
+    if (lived.deactivate == Lived::Deactivate::no) return;
     result.writes.push_back({.verb = Write::Verb::merge_patch,
                              .key = workload.key,
                              .api_version = std::string(kueue_api_version),
@@ -100,10 +89,34 @@ void check_time(const kube::Object& workload, Time now, Reconciled& result) {
                              .version = 0,
                              .uid = "",
                              .propagation = ""});
-    result.events.push_back({workload.key, "Warning", "MaximumExecutionTimeExceeded", message, ""});
 }
 
-Reconciled reconcile(const kube::Cache& seen, const api::Key& key, Time now) {
+void be_finished(const kube::Object& workload, const LifePolicy& policy, Time now,
+                 Reconciled& result) {
+    if (has_finalizer(workload.value)) {
+        result.writes.push_back(without_finalizer(workload));
+        return;
+    }
+    const auto until = removed_at(workload.value, policy.retention);
+    if (!until) return;
+    if (*until > now) {
+        result.look_again = *until - now;
+        return;
+    }
+    result.writes.push_back({.verb = Write::Verb::remove,
+                             .key = workload.key,
+                             .api_version = std::string(kueue_api_version),
+                             .subresource = "",
+                             .body = {},
+                             .version = 0,
+                             .uid = workload.uid,
+                             .propagation = ""});
+    result.events.push_back({workload.key, "Normal", "Deleted",
+                             "Deleted finished workload due to elapsed retention", ""});
+}
+
+Reconciled reconcile(const kube::Cache& seen, const api::Key& key, const LifePolicy& policy,
+                     Time now) {
     Reconciled result;
     const kube::ObjectPtr workload = seen.find(key);
     if (workload == nullptr) return result;
@@ -125,9 +138,9 @@ Reconciled reconcile(const kube::Cache& seen, const api::Key& key, Time now) {
     } else if (owner.is_null() && had_owner && !is_finished(workload->value)) {
         end_orphan(*workload, now, result);
     } else if (is_finished(workload->value)) {
-        if (has_finalizer(workload->value)) result.writes.push_back(without_finalizer(*workload));
+        be_finished(*workload, policy, now, result);
     } else {
-        check_time(*workload, now, result);
+        go_on(seen, *workload, policy, now, result);
     }
     return result;
 }
@@ -157,16 +170,58 @@ std::vector<api::Key> terminating_near(const kube::Cache& seen, const kube::Obje
     return keys;
 }
 
+/// A queue that stops, starts or changes its checks concerns its workloads; most changes of a queue
+/// are those of its counts.
+bool is_news(const kube::Object* before, const kube::Object* after) {
+    if (before == nullptr || after == nullptr) return true;
+    return before->is_terminating() != after->is_terminating() ||
+           !(before->value["spec"] == after->value["spec"]);
+}
+
+std::vector<api::Key> workloads_in(const kube::Cache& seen, const kube::Object* before,
+                                   const kube::Object* after) {
+    if (!is_news(before, after)) return {};
+    const api::Key& queue = (after != nullptr ? after : before)->key;
+    std::vector<api::Key> keys;
+    for (const kube::ObjectPtr& workload : seen.list(workloads, queue.ns)) {
+        if (workload->value["spec"]["queueName"].text_or("") == queue.name)
+            keys.push_back(workload->key);
+    }
+    return keys;
+}
+
+std::vector<api::Key> workloads_behind(const kube::Cache& seen, const kube::Object* before,
+                                       const kube::Object* after) {
+    if (!is_news(before, after)) return {};
+    const std::string& queue = (after != nullptr ? after : before)->key.name;
+    std::set<std::pair<std::string, std::string>> names;
+    for (const kube::ObjectPtr& local : seen.list(local_queues)) {
+        if (local->value["spec"]["clusterQueue"].text_or("") == queue)
+            names.emplace(local->key.ns, local->key.name);
+    }
+    std::vector<api::Key> keys;
+    for (const kube::ObjectPtr& workload : seen.list(workloads)) {
+        if (names.contains({workload->key.ns, workload->value["spec"]["queueName"].text()}))
+            keys.push_back(workload->key);
+    }
+    return keys;
+}
+
 }  // namespace
 
-Controller orphan_controller() {
+Controller orphan_controller(const LifePolicy& policy) {
     Controller controller;
     controller.name = "kueue-workload-controller";
     controller.watches = {watch_self(workloads, std::string(kueue_version)),
                           Watch{pods, "v1", terminating_near}};
     for (const JobKind& kind : job_kinds())
         controller.watches.push_back({kind.resource, std::string(kind.version), workloads_of});
-    controller.reconcile = reconcile;
+    const std::string kueue(kueue_version);
+    controller.watches.push_back({local_queues, kueue, workloads_in});
+    controller.watches.push_back({cluster_queues, kueue, workloads_behind});
+    controller.reconcile = [policy](const kube::Cache& seen, const api::Key& key, Time now) {
+        return reconcile(seen, key, policy, now);
+    };
     return controller;
 }
 

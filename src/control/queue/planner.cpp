@@ -55,6 +55,12 @@ bool names_flavor(const kube::Object& queue, const std::string& flavor) {
     return false;
 }
 
+bool names_check(const kube::Object& queue, const std::string& check) {
+    const Value& rules = queue.value["spec"]["admissionChecksStrategy"]["admissionChecks"];
+    return std::any_of(rules.items().begin(), rules.items().end(),
+                       [&](const Value& rule) { return rule["name"].text_or("") == check; });
+}
+
 bool is_queue_thing(const api::GroupResource& resource) {
     return resource == cluster_queues || resource == local_queues || resource == flavors ||
            resource == cohorts;
@@ -90,17 +96,10 @@ QueuePlanner::QueuePlanner(const Settings& settings, PlannerRim rim)
 
 std::vector<std::pair<api::GroupResource, std::string>> QueuePlanner::watches() const {
     const std::string kueue(kueue_version);
-    return {{topologies, kueue},
-            {flavors, kueue},
-            {cluster_queues, kueue},
-            {local_queues, kueue},
-            {cohorts, kueue},
-            {workloads, kueue},
-            {namespaces, "v1"},
-            {nodes, "v1"},
-            {pods, "v1"},
-            {app_wrappers, "v1beta1"},
-            {old_app_wrappers, "v1beta1"}};
+    return {{topologies, kueue},   {flavors, kueue},          {cluster_queues, kueue},
+            {local_queues, kueue}, {cohorts, kueue},          {admission_checks, kueue},
+            {workloads, kueue},    {namespaces, "v1"},        {nodes, "v1"},
+            {pods, "v1"},          {app_wrappers, "v1beta1"}, {old_app_wrappers, "v1beta1"}};
 }
 
 void QueuePlanner::observe(const kube::Object* before, const kube::Object* after) {
@@ -243,7 +242,8 @@ void QueuePlanner::write_workload(const kube::Cache& seen, const api::Key& key, 
     if (eviction != evictions_.end()) {
         told = tell_evicted(*object, eviction->second, now);
     } else if (const auto held = decide::assignment_of(state_, entry.id)) {
-        told = tell_admitted(*object, *held, now);
+        const auto behind = seen.find({cluster_queues, "", held->cluster_queue});
+        told = tell_admitted(*object, *held, now, behind == nullptr ? Value() : behind->value);
     } else if (deactivated && !is_evicted(object->value)) {
         told = tell_evicted(*object,
                             eviction_of({entry.id, decide::Evict::Reason::deactivated, ""}), now);
@@ -341,7 +341,9 @@ void QueuePlanner::write_queues(const kube::Cache& seen, Time now, Reconciled& r
         } else if (key.resource == cohorts) {
             write_cohort(*object, result);
         } else if (key.resource == flavors) {
-            write_flavor(seen, *object, result);
+            write_finalizer(seen, *object, names_flavor, result);
+        } else if (key.resource == admission_checks) {
+            write_finalizer(seen, *object, names_check, result);
         }
     }
     if (!metrics_) return;
@@ -384,18 +386,18 @@ void QueuePlanner::write_cohort(const kube::Object& cohort, Reconciled& result) 
         result.writes.push_back(std::move(*write));
 }
 
-void QueuePlanner::write_flavor(const kube::Cache& seen, const kube::Object& flavor,
-                                Reconciled& result) {
-    if (!flavor.is_terminating()) {
-        if (!has_finalizer(flavor))
-            result.writes.push_back(finalizer_write(flavor, Finalizer::add));
+void QueuePlanner::write_finalizer(const kube::Cache& seen, const kube::Object& object, Names names,
+                                   Reconciled& result) {
+    if (!object.is_terminating()) {
+        if (!has_finalizer(object))
+            result.writes.push_back(finalizer_write(object, Finalizer::add));
         return;
     }
-    if (!has_finalizer(flavor)) return;
+    if (!has_finalizer(object)) return;
     for (const kube::ObjectPtr& queue : seen.list(cluster_queues)) {
-        if (names_flavor(*queue, flavor.key.name)) return;
+        if (names(*queue, object.key.name)) return;
     }
-    result.writes.push_back(finalizer_write(flavor, Finalizer::remove));
+    result.writes.push_back(finalizer_write(object, Finalizer::remove));
 }
 
 }  // namespace muster::control::queue

@@ -95,7 +95,11 @@ private:
     void write_local_queue(const kube::Cache& seen, const kube::Object& queue, Time now,
                            Reconciled& result);
     void write_cohort(const kube::Object& cohort, Reconciled& result);
-    void write_flavor(const kube::Cache& seen, const kube::Object& flavor, Reconciled& result);
+    /// Whether a ClusterQueue names something.
+    using Names = bool (*)(const kube::Object& queue, const std::string& name);
+    /// What ClusterQueues name stays until none does.
+    void write_finalizer(const kube::Cache& seen, const kube::Object& object, Names names,
+                         Reconciled& result);
     void send(Entry& entry, const kube::Object& object, const api::Value& status,
               Reconciled& result);
 
@@ -111,7 +115,7 @@ private:
     std::set<api::Key> to_write_;                    // Workloads and AppWrappers to look at.
     std::set<api::Key> ending_wrappers_;      // Their quota goes back when their pods are gone.
     std::map<api::Key, Eviction> evictions_;  // Of Workloads, decided and not yet seen.
-    std::set<api::Key> queues_to_write_;  // ClusterQueues, LocalQueues, Cohorts, ResourceFlavors.
+    std::set<api::Key> queues_to_write_;  // ClusterQueues and what they name, LocalQueues, Cohorts.
     std::set<api::Key> moved_in_;         // LocalQueues whose workloads have moved.
     std::map<std::string, std::set<api::Key>> silent_;  // Who is spoken for, by the speaker's id.
     std::set<std::string> moved_;                       // Ids that may speak for nobody any more.

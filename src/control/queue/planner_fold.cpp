@@ -156,6 +156,12 @@ void QueuePlanner::fold_structure(const kube::Cache& seen, const api::Key& key,
         } else {
             apply(state_, decide::FlavorRemoved{key.name});
         }
+    } else if (key.resource == admission_checks) {
+        if (object != nullptr) {
+            apply(state_, decide::AdmissionCheckSet{fold_check(*object)});
+        } else {
+            apply(state_, decide::AdmissionCheckRemoved{key.name});
+        }
     } else if (key.resource == cluster_queues) {
         if (object != nullptr) {
             apply(state_, decide::QueueSet{fold_cluster_queue(*object)});
@@ -412,7 +418,8 @@ void QueuePlanner::mark_if_moved(Entry& entry, const kube::Object& workload) {
 
 void QueuePlanner::mark_all_queues(const kube::Cache& seen) {
     tree_changed_ = true;
-    for (const api::GroupResource& resource : {cluster_queues, local_queues, cohorts, flavors}) {
+    for (const api::GroupResource& resource :
+         {cluster_queues, local_queues, cohorts, flavors, admission_checks}) {
         for (const kube::ObjectPtr& queue : seen.list(resource))
             queues_to_write_.insert(queue->key);
     }

@@ -264,15 +264,20 @@ void tell_reclaimable(const Pods& kept, Value& status) {
     status.set("reclaimablePods", std::move(list));
 }
 
-void start(Pass& pass, const Pods& kept) {
+void start(Pass& pass, const Pods& kept, Value& status) {
     for (const kube::ObjectPtr& pod : kept) {
         if (!is_waiting_pod(*pod) || pod->is_terminating()) continue;
         auto opened = opening_of(pass.seen, kind_of_pods(), *pod, *pass.workload);
-        if (!opened) {
+        if (!opened.conflict.empty()) {
+            set_condition(status.at("conditions"),
+                          {"Finished", "True", "FailedToStart", opened.conflict}, pass.now);
+            return;
+        }
+        if (!opened.write) {
             pass.result.look_again = seconds(1);  // A flavor of the admission is not seen yet.
             continue;
         }
-        pass.write(std::move(*opened));
+        pass.write(std::move(*opened.write));
         pass.tell(*pod, "Normal", "Started",
                   "Admitted by clusterQueue " +
                       pass.workload->value.path("status.admission.clusterQueue").text());
@@ -312,7 +317,7 @@ void go_on(Pass& pass, const Pods& kept, std::int64_t absent) {
             clear_admission(status, pass.now);
         }
     } else if (is_admitted(workload)) {
-        start(pass, kept);
+        start(pass, kept, status);
         report_progress(pass, kept, status);
     } else {
         stop(pass, "NotAdmitted", "Not admitted by cluster queue");

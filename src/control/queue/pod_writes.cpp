@@ -66,10 +66,10 @@ Write deletion_of_workload(const kube::Object& workload) {
     return removal_of(workload, std::string(kueue_api_version));
 }
 
-std::optional<Write> opening_of(const kube::Cache& seen, const JobKind& kind,
-                                const kube::Object& pod, const kube::Object& workload) {
-    auto opened = started(seen, kind, pod, workload);
-    if (!opened) return std::nullopt;
+Opening opening_of(const kube::Cache& seen, const JobKind& kind, const kube::Object& pod,
+                   const kube::Object& workload) {
+    auto [opened, conflict] = started(seen, kind, pod, workload);
+    if (!opened) return {std::nullopt, std::move(conflict)};
     // A gate cannot be added to a pod: the one of admission stands in for it (see places.h).
     const bool wants_place = has_gate(*opened, topology_gate);
     Value gates = pod.value["spec"]["schedulingGates"];
@@ -80,7 +80,7 @@ std::optional<Write> opening_of(const kube::Cache& seen, const JobKind& kind,
     } else {
         opened->at("spec").set("schedulingGates", std::move(gates));
     }
-    return patch_of(pod, "v1", "", merge_patch_between(pod.value, *opened));
+    return {patch_of(pod, "v1", "", merge_patch_between(pod.value, *opened))};
 }
 
 Write metadata_write(const kube::Object& workload, Value metadata) {

@@ -21,9 +21,14 @@ Write termination_of(const kube::Object& pod, const char* reason, const std::str
 Write deletion_of(const kube::Object& pod);
 Write deletion_of_workload(const kube::Object& workload);
 
-/// Opens the gate and puts in what admission says. Absent when a flavor of it is not seen.
-std::optional<Write> opening_of(const kube::Cache& seen, const JobKind& kind,
-                                const kube::Object& pod, const kube::Object& workload);
+struct Opening {
+    std::optional<Write> write;  // Absent when a flavor of the admission is not seen.
+    std::string conflict = {};   // Why it can never be opened; empty: it can.
+};
+
+/// Opens the gate and puts in what admission says.
+Opening opening_of(const kube::Cache& seen, const JobKind& kind, const kube::Object& pod,
+                   const kube::Object& workload);
 
 /// A change of a Workload's metadata.
 Write metadata_write(const kube::Object& workload, api::Value metadata);

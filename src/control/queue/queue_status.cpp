@@ -14,9 +14,12 @@ using api::Value;
 using Active = decide::QueueReport::Active;
 
 enum class Borrowed { hidden, shown };
+/// Of all that hold quota, or only of those that are admitted.
+enum class Of { reserving, admitted };
 
 /// Flavors and resources in the order of the ClusterQueue's spec.
-Value usage_of(const Value& cluster_queue, const decide::QueueReport& report, Borrowed borrowed) {
+Value usage_of(const Value& cluster_queue, const decide::QueueReport& report, Borrowed borrowed,
+               Of of) {
     Value usage = Value::array();
     for (const Value& group : cluster_queue["spec"]["resourceGroups"].items()) {
         for (const Value& flavor : group["flavors"].items()) {
@@ -28,6 +31,10 @@ Value usage_of(const Value& cluster_queue, const decide::QueueReport& report, Bo
                 if (found != report.flavors.end()) {
                     const auto used = found->second.find(name);
                     if (used != found->second.end()) use = used->second;
+                }
+                if (of == Of::admitted) {
+                    use.used -= use.reserved;
+                    use.borrowed = std::max(Amount{}, use.borrowed - use.reserved);
                 }
                 Value entry =
                     Value::object({{"name", name}, {"total", quantity_text(name, use.used)}});
@@ -45,7 +52,7 @@ Value usage_of(const Value& cluster_queue, const decide::QueueReport& report, Bo
 void set_counts(Value& status, const decide::QueueReport& report) {
     status.set("pendingWorkloads", report.pending);
     status.set("reservingWorkloads", report.admitted);
-    status.set("admittedWorkloads", report.admitted);
+    status.set("admittedWorkloads", report.admitted - report.reserved);
 }
 
 ConditionText active_of_cluster_queue(const kube::Object& queue,
@@ -65,6 +72,12 @@ ConditionText active_of_cluster_queue(const kube::Object& queue,
         case Active::topology_not_found:
             return {"Active", "False", "TopologyNotFound",
                     no + "there is no Topology " + report.detail + " for a TAS flavor."};
+        case Active::check_not_found:
+            return {"Active", "False", "AdmissionCheckNotFound",
+                    no + "references missing AdmissionCheck(s): " + report.detail + "."};
+        case Active::check_inactive:
+            return {"Active", "False", "AdmissionCheckInactive",
+                    no + "references inactive AdmissionCheck(s): " + report.detail + "."};
         case Active::cohort_cycle:
             return {"Active", "False", "Unknown", no + "its cohorts form a circle."};
         case Active::cluster_queue_not_found:
@@ -85,6 +98,8 @@ ConditionText active_of_local_queue(const decide::QueueReport& report) {
             return {"Active", "False", "ClusterQueueDoesNotExist", no};
         case Active::flavor_not_found:
         case Active::topology_not_found:
+        case Active::check_not_found:
+        case Active::check_inactive:
         case Active::cohort_cycle:
         case Active::cluster_queue_inactive:
             break;
@@ -103,9 +118,8 @@ Value status_of(const kube::Object& queue) {
 Value cluster_queue_status(const kube::Object& queue, const decide::QueueReport& report, Time now) {
     Value status = status_of(queue);
     set_condition(status.at("conditions"), active_of_cluster_queue(queue, report), now);
-    const Value usage = usage_of(queue.value, report, Borrowed::shown);
-    status.set("flavorsReservation", usage);
-    status.set("flavorsUsage", usage);
+    status.set("flavorsReservation", usage_of(queue.value, report, Borrowed::shown, Of::reserving));
+    status.set("flavorsUsage", usage_of(queue.value, report, Borrowed::shown, Of::admitted));
     set_counts(status, report);
     if (report.weighted_share)
         status.at("fairSharing").set("weightedShare", *report.weighted_share);
@@ -124,9 +138,9 @@ Value local_queue_status(const kube::Object& queue, const kube::Object* cluster_
     Value status = status_of(queue);
     set_condition(status.at("conditions"), active_of_local_queue(report), now);
     if (cluster_queue != nullptr) {
-        const Value usage = usage_of(cluster_queue->value, report, Borrowed::hidden);
-        status.set("flavorsReservation", usage);
-        status.set("flavorsUsage", usage);
+        const Value& behind = cluster_queue->value;
+        status.set("flavorsReservation", usage_of(behind, report, Borrowed::hidden, Of::reserving));
+        status.set("flavorsUsage", usage_of(behind, report, Borrowed::hidden, Of::admitted));
     }
     set_counts(status, report);
     return status;

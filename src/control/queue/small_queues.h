@@ -22,9 +22,9 @@ namespace muster::control::queue {
 /// A small cluster with the planner and the controllers of the queues.
 struct SmallQueues : cluster::SmallCluster {
     QueuePlanner planner;
-    std::vector<Controller> controllers = job_controllers();
+    std::vector<Controller> controllers;
 
-    SmallQueues() {
+    explicit SmallQueues(const LifePolicy& policy = {}) : controllers(job_controllers(policy)) {
         followers.push_back(&planner);
         controllers.push_back(appwrapper::controller(app_wrappers));
         put(nodes,

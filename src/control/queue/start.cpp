@@ -77,24 +77,69 @@ void set_or_erase(Value& object, std::string_view field, const Value& value) {
     }
 }
 
+/// Adds members; the first that is there with another value is the conflict.
+std::string merge(const Value& added, const char* what, Value& present) {
+    for (const auto& [key, value] : added.members()) {
+        if (!present.has(key)) {
+            present.set(key, value);
+        } else if (!(present[key] == value)) {
+            return "conflict for " + std::string(what) + ": conflict for key=" + key +
+                   ", value1=" + present[key].text() + ", value2=" + value.text();
+        }
+    }
+    return {};
+}
+
+/// What an admission check wants of the pods; words when that cannot be had.
+std::string add_update(const Value& update, Value& pod_template) {
+    for (const char* what : {"annotations", "labels"}) {
+        if (update[what].empty()) continue;
+        std::string conflict = merge(update[what], what, pod_template.at("metadata").at(what));
+        if (!conflict.empty()) return conflict;
+    }
+    if (!update["nodeSelector"].empty()) {
+        Value& selector = pod_template.at("spec").at("nodeSelector");
+        std::string conflict = merge(update["nodeSelector"], "nodeSelector", selector);
+        if (!conflict.empty()) return conflict;
+    }
+    for (const Value& toleration : update["tolerations"].items())
+        add_toleration(pod_template.at("spec"), toleration);
+    return {};
+}
+
+std::string add_updates(const Value& checks, const std::string& pod_set, Value& pod_template) {
+    for (const Value& check : checks.items()) {
+        const std::string conflict =
+            add_update(named(check["podSetUpdates"], pod_set), pod_template);
+        if (!conflict.empty()) {
+            return "in admission check \"" + check["name"].text() +
+                   "\": invalid admission check PodSetUpdate: " + conflict;
+        }
+    }
+    return {};
+}
+
 }  // namespace
 
-std::optional<Value> started(const kube::Cache& seen, const JobKind& kind, const kube::Object& job,
-                             const kube::Object& workload) {
+Started started(const kube::Cache& seen, const JobKind& kind, const kube::Object& job,
+                const kube::Object& workload) {
     Value made = job.value;
     const Value& assignments = workload.value.path("status.admission.podSetAssignments");
     for (const PodSet& set : pod_sets_of(kind, job.value)) {
         Value* pod_template = find_template(made, set);
         if (pod_template == nullptr) continue;
         const Value& assignment = named(assignments, set.name);
-        if (!add_flavors(seen, assignment, pod_template->at("spec"))) return std::nullopt;
+        if (!add_flavors(seen, assignment, pod_template->at("spec"))) return {};
         if (assignment["topologyAssignment"].is_object()) add_gate(pod_template->at("spec"));
         add_marks(workload, set, pod_template->at("metadata"));
         // Fewer pods than asked for may have been admitted.
         if (set.min_count) set_count(made, set, assignment["count"].integer_or(set.count));
+        std::string conflict =
+            add_updates(workload.value["status"]["admissionChecks"], set.name, *pod_template);
+        if (!conflict.empty()) return {std::nullopt, std::move(conflict)};
     }
     if (!kind.suspend.empty()) at_path(made, kind.suspend) = false;
-    return made;
+    return {std::move(made)};
 }
 
 Value restored(const JobKind& kind, const Value& job, const Value& workload) {

@@ -11,10 +11,15 @@
 
 namespace muster::control::queue {
 
-/// The job unsuspended, with what the flavors of its admission say in its pod templates. Absent
-/// when a flavor of the admission is not seen.
-std::optional<api::Value> started(const kube::Cache& seen, const JobKind& kind,
-                                  const kube::Object& job, const kube::Object& workload);
+struct Started {
+    std::optional<api::Value> job;  // Absent when a flavor of the admission is not seen.
+    std::string conflict = {};      // Why it can never start; empty: it can.
+};
+
+/// The job unsuspended, with what the flavors of its admission and its admission checks say in its
+/// pod templates.
+Started started(const kube::Cache& seen, const JobKind& kind, const kube::Object& job,
+                const kube::Object& workload);
 
 /// The job with the pod templates as its Workload has them: without what a start put in.
 api::Value restored(const JobKind& kind, const api::Value& job, const api::Value& workload);

@@ -7,6 +7,7 @@
 #include "control/conditions.h"
 #include "control/fold_pod.h"
 #include "control/owner.h"
+#include "control/queue/checks.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/topology.h"
@@ -118,12 +119,27 @@ Value new_workload(const JobKind& kind, const kube::Object& job,
     spec.set("active", true);
     spec.set("priority", priority.value);
     if (!priority.reference.is_null()) spec.set("priorityClassRef", priority.reference);
-    if (const auto limit = parse_integer(job_labels[max_time_label].text_or("")))
-        spec.set("maximumExecutionTimeSeconds", *limit);
-    return Value::object({{"apiVersion", kueue_api_version},
-                          {"kind", "Workload"},
-                          {"metadata", std::move(metadata)},
-                          {"spec", std::move(spec)}});
+    Value made = Value::object({{"apiVersion", kueue_api_version},
+                                {"kind", "Workload"},
+                                {"metadata", std::move(metadata)},
+                                {"spec", std::move(spec)}});
+    follow_gates_and_limit(job.value, made);
+    return made;
+}
+
+void follow_gates_and_limit(const Value& job, Value& workload) {
+    const Value& metadata = job["metadata"];
+    if (const auto limit = parse_integer(metadata["labels"][max_time_label].text_or(""))) {
+        workload.at("spec").set("maximumExecutionTimeSeconds", *limit);
+    } else {
+        workload.at("spec").erase("maximumExecutionTimeSeconds");
+    }
+    const std::string gates = metadata["annotations"][admission_gates_annotation].text();
+    if (!gates.empty()) {
+        workload.at("metadata").at("annotations").set(admission_gates_annotation, gates);
+    } else if (workload["metadata"]["annotations"].has(admission_gates_annotation)) {
+        workload.at("metadata").at("annotations").erase(admission_gates_annotation);
+    }
 }
 
 std::optional<std::int64_t> admitted_count(const Value& workload, std::string_view pod_set) {
@@ -181,7 +197,8 @@ void set_pods_ready(Value& status, bool ready, Time now) {
     Value& conditions = status.at("conditions");
     const Value before = condition_of(status, "PodsReady");
     if (ready) {
-        const bool again = before["reason"].text_or("") == "WaitForRecovery";
+        const std::string_view reason = before["reason"].text_or("");
+        const bool again = reason == "WaitForRecovery" || reason == "Recovered";
         set_condition(conditions,
                       {"PodsReady", "True", again ? "Recovered" : "Started",
                        "All pods reached readiness and the workload is running"},
@@ -203,10 +220,11 @@ void clear_admission(Value& status, Time now) {
     const std::string reason = evicted["reason"].text();
     const std::string message = evicted["message"].text();
     status.erase("admission");
+    sync_admitted(status, now);
     Value& conditions = status.at("conditions");
     set_condition(conditions, {"QuotaReserved", "False", "PendingEvaluation", message}, now);
-    set_condition(conditions,
-                  {"Admitted", "False", "NoReservation", "The workload has no reservation"}, now);
+    // The next run begins anew.
+    if (remove_condition(conditions, "PodsReady")) set_pods_ready(status, false, now);
     const bool at_once = reason == "Preempted" || reason == "NodeFailures";
     set_condition(conditions, {"Requeued", at_once ? "True" : "False", reason, message}, now);
 }

@@ -37,6 +37,9 @@ std::variant<Priority, MissingClass> priority_of(const kube::Cache& seen, const 
 api::Value new_workload(const JobKind& kind, const kube::Object& job,
                         const std::vector<PodSet>& pod_sets, const Priority& priority);
 
+/// The admission gates and the time limit that a job asks for, put into its Workload.
+void follow_gates_and_limit(const api::Value& job, api::Value& workload);
+
 /// The podSets of a Workload's spec.
 api::Value to_pod_sets(const std::vector<PodSet>& pod_sets);
 

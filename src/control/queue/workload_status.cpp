@@ -6,6 +6,7 @@
 
 #include "control/conditions.h"
 #include "control/fold_pod.h"
+#include "control/queue/checks.h"
 #include "control/queue/fold.h"
 #include "control/queue/names.h"
 #include "control/queue/topology.h"
@@ -51,14 +52,38 @@ std::string whole_seconds(Duration duration) {
            "s";
 }
 
-void count_eviction(Value& status, const std::string& reason) {
+void count_eviction(Value& status, const Eviction& eviction) {
     Value& evictions = status.at("schedulingStats").at("evictions");
-    for (Value& eviction : evictions.mutable_items()) {
-        if (eviction["reason"].text_or("") != reason) continue;
-        eviction.set("count", eviction["count"].integer_or(0) + 1);
+    for (Value& known : evictions.mutable_items()) {
+        if (known["reason"].text_or("") != eviction.reason ||
+            known["underlyingCause"].text_or("") != eviction.underlying_cause) {
+            continue;
+        }
+        known.set("count", known["count"].integer_or(0) + 1);
         return;
     }
-    evictions.push(Value::object({{"reason", reason}, {"underlyingCause", ""}, {"count", 1}}));
+    evictions.push(Value::object({{"reason", eviction.reason},
+                                  {"underlyingCause", eviction.underlying_cause},
+                                  {"count", 1}}));
+}
+
+/// What was said for this run only.
+void reset_for_next_run(Value& status, const std::string& reason, const std::string& message,
+                        Time now) {
+    reset_checks(status, now);
+    for (const char* field : {"clusterName", "nominatedClusterNames", "unhealthyNodes"})
+        status.erase(field);
+    if (!status["preemptionGates"].empty()) {
+        for (Value& gate : status.at("preemptionGates").mutable_items()) {
+            if (gate["position"].text_or("") == "Closed") continue;
+            gate.set("position", "Closed");
+            gate.set("lastTransitionTime", to_rfc3339(now));
+        }
+    }
+    if (condition_of(status, "BlockedOnPreemptionGates")["status"].text_or("") == "True") {
+        set_condition(status.at("conditions"),
+                      {"BlockedOnPreemptionGates", "False", reason, message}, now);
+    }
 }
 
 bool was_looked_at(decide::WaitReason::Rule rule) {
@@ -70,14 +95,16 @@ std::string text_or_word(std::string_view text, const char* word) {
     return text.empty() ? word : std::string(text);
 }
 
-/// Why a workload that was put out of the queue is in it again. Null when it is not.
-const char* requeued_reason(const Value& requeued, decide::WaitReason::Rule rule) {
+bool is_put_out(decide::WaitReason::Rule rule) {
     using Rule = decide::WaitReason::Rule;
+    return rule == Rule::deactivated || rule == Rule::local_queue_stopped ||
+           rule == Rule::cluster_queue_stopped || rule == Rule::backoff ||
+           rule == Rule::being_ended;
+}
+
+/// Why a workload that was put out of the queue is in it again. Null when it was not put out.
+const char* requeued_reason(const Value& requeued) {
     if (requeued["status"].text_or("") != "False") return nullptr;
-    if (rule == Rule::deactivated || rule == Rule::local_queue_stopped ||
-        rule == Rule::cluster_queue_stopped || rule == Rule::backoff || rule == Rule::being_ended) {
-        return nullptr;
-    }
     const std::string_view before = requeued["reason"].text_or("");
     if (before.starts_with("Deactivated")) return "Reactivated";
     if (before == "ClusterQueueStopped") return "ClusterQueueRestarted";
@@ -93,6 +120,22 @@ std::string requeued_message(std::string_view reason) {
     return "The workload backoff was finished";
 }
 
+Event gate_cleared_event(const kube::Object& workload) {
+    return {workload.key, "Normal", "AdmissionGateCleared",
+            "Admission gate cleared, workload is now admissible", ""};
+}
+
+/// It is in the queue again: why, and no waiting time is left.
+void tell_requeued(Value& status, Time now) {
+    if (fold_time(status["requeueState"]["requeueAt"]) > now) return;
+    const Value requeued = condition_of(status, "Requeued");
+    if (const char* again = requeued_reason(requeued))
+        set_condition(status.at("conditions"), {"Requeued", "True", again, requeued_message(again)},
+                      now);
+    if (!status["requeueState"]["requeueAt"].is_null())
+        status.at("requeueState").erase("requeueAt");
+}
+
 /// Places that were found anew for pods of a failed node.
 void move_places(Value& admission, const decide::Assignment& assignment) {
     for (Value& set : admission.at("podSetAssignments").mutable_items()) {
@@ -106,31 +149,65 @@ void move_places(Value& admission, const decide::Assignment& assignment) {
 
 }  // namespace
 
-Told tell_admitted(const kube::Object& workload, const decide::Assignment& assignment, Time now) {
+Event admitted_event(const kube::Object& workload, const std::string& queue, Duration waited) {
+    return {workload.key, "Normal", "Admitted",
+            "Admitted by ClusterQueue " + queue + ", wait time since reservation was " +
+                whole_seconds(waited),
+            ""};
+}
+
+Told tell_admitted(const kube::Object& workload, const decide::Assignment& assignment, Time now,
+                   const Value& cluster_queue) {
     Told told{workload.value["status"], {}};
     Value& status = told.status;
     if (has_admission(workload.value)) {
         move_places(status.at("admission"), assignment);
         return told;
     }
+    const Value before = condition_of(status, "QuotaReserved");
+    if (before["message"].text_or("").starts_with("Admission is gated by: "))
+        told.events.push_back(gate_cleared_event(workload));
     status.set("admission", admission_of(assignment));
     Value& conditions = status.at("conditions");
     const std::string queue = assignment.cluster_queue;
     set_condition(
         conditions,
         {"QuotaReserved", "True", "QuotaReserved", "Quota reserved in ClusterQueue " + queue}, now);
-    set_condition(conditions, {"Admitted", "True", "Admitted", "The workload is admitted"}, now);
     for (const char* type : {"Evicted", "Preempted", "BlockedOnPreemptionGates"})
         reset_condition(status, type, now);
+    tell_requeued(status, now);
+    sync_checks(status, checks_for(cluster_queue, status), now);
+    sync_admitted(status, now);
     const Time created = fold_time(workload.value["metadata"]["creationTimestamp"]);
     told.events.push_back({workload.key, "Normal", "QuotaReserved",
                            "Quota reserved in ClusterQueue " + queue +
                                ", wait time since queued was " + whole_seconds(now - created),
                            ""});
-    told.events.push_back(
-        {workload.key, "Normal", "Admitted",
-         "Admitted by ClusterQueue " + queue + ", wait time since reservation was 0s", ""});
+    if (condition_of(status, "Admitted")["status"].text_or("") == "True")
+        told.events.push_back(admitted_event(workload, queue, Duration{}));
     return told;
+}
+
+/// Closed gates, of admission or of preemption, have a say of their own.
+void tell_gates(const kube::Object& workload, const decide::WaitReason& reason, const Value& before,
+                Time now, Told& told) {
+    using Rule = decide::WaitReason::Rule;
+    const auto was_gated = [&] {
+        return before["reason"].text_or("") == "AdmissionGated" &&
+               before["message"].text_or("").starts_with("Admission is gated by: ");
+    };
+    if (reason.rule == Rule::admission_gated && !was_gated()) {
+        told.events.push_back({workload.key, "Normal", "AdmissionGated",
+                               "Workload admission is gated by: " + reason.detail, ""});
+    } else if (reason.rule != Rule::admission_gated && was_gated()) {
+        told.events.push_back(gate_cleared_event(workload));
+    }
+    if (reason.rule == Rule::preemption_gated) {
+        set_condition(told.status.at("conditions"),
+                      {"BlockedOnPreemptionGates", "True", "PreemptionGated",
+                       "Workload requires preemption, but it's gated"},
+                      now);
+    }
 }
 
 Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason,
@@ -138,6 +215,7 @@ Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason
     Told told{workload.value["status"], {}};
     if (has_admission(workload.value)) return told;
     const Value before = condition_of(told.status, "QuotaReserved");
+    if (!told.status.is_null() && !is_put_out(reason.rule)) tell_requeued(told.status, now);
     // Whom nobody has looked at keeps the reason of its last try, as in Kueue, or has none.
     const bool looked_at = was_looked_at(reason.rule) && tried.empty();
     if (!looked_at && before["status"].text_or("") != "False") return told;
@@ -150,10 +228,10 @@ Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason
     if (!looked_at && (queues == Queues::were_stopped || word == "Deactivated"))
         word = "PendingEvaluation";
     const bool news = set_condition(conditions, {"QuotaReserved", "False", word, message}, now);
-    if (news && looked_at) told.events.push_back({workload.key, "Warning", word, message, ""});
-    const Value requeued = condition_of(told.status, "Requeued");
-    if (const char* again = requeued_reason(requeued, reason.rule))
-        set_condition(conditions, {"Requeued", "True", again, requeued_message(again)}, now);
+    const bool gated = reason.rule == decide::WaitReason::Rule::admission_gated;
+    if (news && looked_at && !gated)
+        told.events.push_back({workload.key, "Warning", word, message, ""});
+    tell_gates(workload, reason, before, now, told);
     return told;
 }
 
@@ -162,12 +240,20 @@ Told tell_evicted(const kube::Object& workload, Eviction eviction, Time now) {
     if (is_evicted(workload.value)) return told;
     const Value& target = condition_of(told.status, "DeactivationTarget");
     if (eviction.reason == "Deactivated" && target["status"].text_or("") == "True") {
-        eviction.reason += "DueTo" + target["reason"].text();
-        eviction.message += ": " + target["message"].text();
+        eviction.underlying_cause = target["reason"].text();
+        eviction.message += " due to " + target["message"].text();
     }
     if (told.status.is_null()) told.status = Value::object();
+    count_eviction(told.status, eviction);
+    if (eviction.reason == "Deactivated") {
+        remove_condition(told.status.at("conditions"), "DeactivationTarget");
+        told.status.erase("requeueState");
+        if (!eviction.underlying_cause.empty())
+            eviction.reason += "DueTo" + eviction.underlying_cause;
+    }
     set_condition(told.status.at("conditions"),
                   {"Evicted", "True", eviction.reason, eviction.message}, now);
+    reset_for_next_run(told.status, eviction.reason, eviction.message, now);
     if (!eviction.preemption.empty()) {
         set_condition(told.status.at("conditions"),
                       {"Preempted", "True", eviction.preemption, eviction.message}, now);
@@ -177,7 +263,6 @@ Told tell_evicted(const kube::Object& workload, Eviction eviction, Time now) {
         set_condition(told.status.at("conditions"),
                       {"Requeued", "False", eviction.reason, eviction.message}, now);
     }
-    count_eviction(told.status, eviction.reason);
     told.events.push_back(
         {workload.key, "Normal", "EvictedDueTo" + eviction.reason, eviction.message, ""});
     return told;

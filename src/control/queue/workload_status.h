@@ -19,8 +19,13 @@ struct Told {
     std::vector<Event> events;
 };
 
-/// It holds quota and is admitted. Unchanged when its status says so already.
-Told tell_admitted(const kube::Object& workload, const decide::Assignment& assignment, Time now);
+/// It holds quota, and is admitted when it has no admission checks of `cluster_queue` (null: none)
+/// to pass. Unchanged when its status says so already.
+Told tell_admitted(const kube::Object& workload, const decide::Assignment& assignment, Time now,
+                   const api::Value& cluster_queue = {});
+
+/// The event of a workload that is admitted, some time after it got its quota.
+Event admitted_event(const kube::Object& workload, const std::string& queue, Duration waited);
 
 /// Whether a queue of it was stopped when it was last told why it waits.
 enum class Queues { ran, were_stopped };
@@ -34,12 +39,14 @@ Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason
 struct Eviction {
     std::string reason;
     std::string message;
-    std::string preemption = {};  // The reason of Preempted; empty: nobody preempted it.
+    std::string preemption = {};        // The reason of Preempted; empty: nobody preempted it.
+    std::string underlying_cause = {};  // More of the reason, for the statistics.
 };
 /// `preemptor` is who preempted it; null when nobody did or its object is not seen any more.
 Eviction eviction_of(const decide::Evict& evict, const kube::Object* preemptor = nullptr);
 
-/// "DeactivatedDueTo..." when the workload says what deactivated it.
+/// "DeactivatedDueTo..." when the workload says what deactivated it. Its admission checks are
+/// Pending again and its preemption gates closed.
 Told tell_evicted(const kube::Object& workload, Eviction eviction, Time now);
 
 }  // namespace muster::control::queue
