@@ -26,6 +26,8 @@ void add_up(CLI::App& app, Chosen& chosen) {
     verb->add_option("--node", options->nodes, "NAME:cpu=8,memory=8Gi,... (may be repeated)")
         ->allow_extra_args(false);
     verb->add_option("--config", options->config, "A file of Kueue's Configuration");
+    verb->add_option("--feature-gates", options->feature_gates,
+                     "Kueue's feature gates: NAME=true|false,...");
     verb->callback([&chosen, options] { chosen = [options] { return up::run_up(*options); }; });
 }
 

@@ -15,7 +15,8 @@ namespace {
 using api::Value;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& text) {
-    throw Error(Reason::invalid, "error: --config " + path + ": " + text);
+    throw Error(Reason::invalid,
+                "error: " + (path.empty() ? "" : "--config " + path + ": ") + text);
 }
 
 std::vector<std::string> words_of(const std::string& path, const Value& list, const char* field) {
@@ -50,26 +51,22 @@ agent::ImageMapping image_of(const std::string& path, const Value& image) {
 
 }  // namespace
 
-Config parse_config(const std::string& path, const std::string& text) {
+Config parse_config(const std::string& path, const std::string& text, const std::string& gates) {
     auto parsed = api::parse_yaml(text);
     if (const auto* error = std::get_if<api::ParseError>(&parsed)) refuse(path, error->text);
     Config config;
-    std::string rest;
-    for (api::Parsed& document : std::get<std::vector<api::Parsed>>(parsed)) {
-        if (!document.duplicates.empty())
-            refuse(path, "\"" + document.duplicates.front() + "\" stands twice");
-        Value& value = document.value;
-        if (value["apiVersion"].text_or("") == "muster.dev/v1alpha1") {
-            for (const Value& image : value["images"].items())
-                config.images.push_back(image_of(path, image));
-            value.erase("images");
-        }
-        rest += "---\n" + api::to_yaml(value);
+    for (const api::Parsed& document : std::get<std::vector<api::Parsed>>(parsed)) {
+        if (document.value["apiVersion"].text_or("") != "muster.dev/v1alpha1") continue;
+        for (const Value& image : document.value["images"].items())
+            config.images.push_back(image_of(path, image));
     }
-    const auto read = control::queue::read_configuration(rest);
-    if (const auto* wrong = std::get_if<control::queue::WrongConfiguration>(&read))
-        refuse(path, wrong->text);
-    config.queues.decisions = std::get<decide::Options>(read);
+    const auto read = control::queue::read_configuration(text, gates);
+    if (const auto* wrong = std::get_if<control::queue::WrongConfiguration>(&read)) {
+        const bool several = wrong->faults.size() > 1;
+        refuse(path, (several ? std::to_string(wrong->faults.size()) + " faults:\n" : "") +
+                         wrong->text());
+    }
+    config.queues = std::get<control::queue::Settings>(read);
     return config;
 }
 

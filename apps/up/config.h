@@ -23,7 +23,9 @@ struct Config {
 ///     images:
 ///     - {pattern: "rayproject/ray*", environment: /opt/ray, variables: {KEY: value}}
 ///
-/// Throws Error that names the field and what is allowed.
-Config parse_config(const std::string& path, const std::string& text);
+/// `gates` is what --feature-gates says. Throws Error that names every fault with its line and what
+/// is allowed.
+Config parse_config(const std::string& path, const std::string& text,
+                    const std::string& gates = {});
 
 }  // namespace muster::up

@@ -41,7 +41,7 @@ void add_controllers(control::Runner& runner, Loop& control_loop, apiserver::Ser
                      Loop& server_loop, const control::ControlPlaneOptions& options) {
     const auto questions =
         std::make_shared<control::Questions>(control::add_controllers(runner, options));
-    for (api::AdmissionHook& hook : control::admission_hooks())
+    for (api::AdmissionHook& hook : control::admission_hooks(options.queues.jobs))
         server.add_admission(std::move(hook));
     const auto ask = [&control_loop, &server_loop, questions](
                          const net::Request&, const api::Key& key,

@@ -129,8 +129,11 @@ struct Prepared {
 
 Prepared prepare(const UpOptions& options, const DataDirectory& data) {
     Prepared prepared;
-    if (!options.config.empty())
-        prepared.config = parse_config(options.config, read_file(options.config));
+    prepared.config = parse_config(
+        options.config, options.config.empty() ? std::string() : read_file(options.config),
+        options.feature_gates);
+    for (const std::string& warning : prepared.config.queues.warnings)
+        log_warning("config", warning);
     std::set<std::string> names;
     for (const std::string& text : options.nodes) {
         prepared.nodes.push_back(agent::parse_node_declaration(text));

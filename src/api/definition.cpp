@@ -21,6 +21,10 @@ constexpr std::string_view kueue_definitions =
 #include "api/kueue/schema.inc"
     ;
 
+constexpr std::string_view configuration_definitions =
+#include "api/kueue/config_schema.inc"
+    ;
+
 constexpr std::string_view ray_definitions =
 #include "api/ray/schema.inc"
     ;
@@ -286,6 +290,7 @@ Index& index() {
 std::span<const DefinitionTable> definition_tables() {
     static const DefinitionTable tables[] = {{builtin_definitions, false},
                                              {kueue_definitions, true},
+                                             {configuration_definitions, true},
                                              {ray_definitions, true},
                                              {appwrapper_definitions, true}};
     return tables;

@@ -26,7 +26,7 @@ Questions add_controllers(Runner& runner, const ControlPlaneOptions& options) {
         runner.add(std::move(planner));
     for (Controller& controller : apps::apps_controllers())
         runner.add(std::move(controller));
-    for (Controller& controller : queue::job_controllers())
+    for (Controller& controller : queue::job_controllers(options.queues))
         runner.add(std::move(controller));
     runner.add(queue::places_controller());
     auto planner = std::make_unique<queue::QueuePlanner>(
@@ -50,13 +50,13 @@ std::vector<api::GroupResource> explainable() {
     return queue::explainable();
 }
 
-std::vector<api::AdmissionHook> admission_hooks() {
+std::vector<api::AdmissionHook> admission_hooks(const queue::JobRules& jobs) {
     std::vector<api::AdmissionHook> hooks = cluster_admission();
     hooks.push_back(apps::apps_admission());
-    for (auto* more : {queue::admission_hooks, appwrapper::admission_hooks}) {
-        for (api::AdmissionHook& hook : more())
-            hooks.push_back(std::move(hook));
-    }
+    for (api::AdmissionHook& hook : queue::admission_hooks(jobs))
+        hooks.push_back(std::move(hook));
+    for (api::AdmissionHook& hook : appwrapper::admission_hooks())
+        hooks.push_back(std::move(hook));
     return hooks;
 }
 

@@ -54,6 +54,6 @@ Questions add_controllers(Runner& runner, const ControlPlaneOptions& options);
 std::vector<api::GroupResource> explainable();
 
 /// The admission functions, in the order in which they run.
-std::vector<api::AdmissionHook> admission_hooks();
+std::vector<api::AdmissionHook> admission_hooks(const queue::JobRules& jobs = {});
 
 }  // namespace muster::control

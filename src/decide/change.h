@@ -1,11 +1,15 @@
 // decide/change.h - everything that can happen to the state, one plain struct each.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "base/time.h"
 #include "decide/place/pod.h"
 #include "decide/workload.h"
 
@@ -112,6 +116,14 @@ struct WorkloadFailed {
     std::string id;
 };
 
+/// Order among the local queues of one queue: those go first that have used less of late.
+struct AdmissionSharing {
+    Duration half_life;              // After this long half of a use counts; 0: nothing does.
+    Duration sampling = minutes(5);  // How often uses are added up.
+    std::map<std::string, std::int64_t, std::less<>> weight_nanos{};  // By resource; absent: 1.
+    friend auto operator<=>(const AdmissionSharing&, const AdmissionSharing&) = default;
+};
+
 /// How the state decides where the objects leave a choice.
 struct Options {
     /// `per_node` seats every pod of a gang; `aggregate` compares sums over all nodes, as MCAD.
@@ -131,6 +143,7 @@ struct Options {
     Blocking blocking = Blocking::never;
     /// Absent: classical preemption and order. An empty list stands for both strategies.
     std::optional<std::vector<Strategy>> fair_sharing;
+    std::optional<AdmissionSharing> admission_sharing{};  // Absent: nobody's use is counted.
     TopologyProfile topologies;
     friend auto operator<=>(const Options&, const Options&) = default;
 };

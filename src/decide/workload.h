@@ -25,6 +25,7 @@ struct PodSet {
     std::string group;             // Pod sets of one group get the same flavors; empty: alone.
     PodShape pod;
     TopologyRequest topology = {};
+    std::optional<Resources> counted = {};  // Of one pod against quotas; absent: what it asks for.
     friend auto operator<=>(const PodSet&, const PodSet&) = default;
 };
 

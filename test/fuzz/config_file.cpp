@@ -23,6 +23,22 @@ kind: Configuration
 waitForPodsReady: {enable: false}
 integrations: {frameworks: [batch/job]}
 )",
+             R"(apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+manageJobsWithoutQueueName: true
+managedJobsNamespaceSelector: {matchLabels: {a: b}}
+metrics: {enableClusterQueueResources: true, localQueueMetrics: {enable: true}}
+waitForPodsReady: {timeout: 5m, requeuingStrategy: {timestamp: Creation, backoffLimitCount: 2}}
+integrations: {frameworks: [batch/job, pod], labelKeysToCopy: [team]}
+fairSharing: {preemptionStrategies: [LessThanInitialShare]}
+admissionFairSharing: {usageHalfLifeTime: 1h, resourceWeights: {cpu: 2.5}}
+resources:
+  excludeResourcePrefixes: [example.com/]
+  transformations:
+  - {input: nvidia.com/mig, strategy: Replace, multiplyBy: cpu, outputs: {memory: 5Gi}}
+featureGates: {PriorityBoost: true, TASProfileMixed: false}
+objectRetentionPolicies: {workloads: {afterFinished: 1h}}
+)",
              R"(apiVersion: muster.dev/v1alpha1
 kind: Configuration
 appWrappers: {capacity: Aggregate, order: FIFO}

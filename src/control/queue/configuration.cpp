@@ -1,155 +1,119 @@
-// control/queue/configuration.cpp - reading configuration files.
+// control/queue/configuration.cpp - reading configuration files: every fault with its line, then
+// the settings.
 #include "control/queue/configuration.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
-#include <vector>
+#include <utility>
 
 #include "api/json.h"
 #include "api/yaml.h"
+#include "api/yaml_lines.h"
 #include "base/text.h"
+#include "control/queue/configuration_rules.h"
+#include "control/queue/configuration_sections.h"
+#include "control/queue/feature_gates.h"
 
 namespace muster::control::queue {
 namespace {
 
 using api::Value;
+using Fault = WrongConfiguration::Fault;
+using State = FeatureGate::State;
 
-/// How Kueue's own process is run. Muster has other words for it, or no need.
-constexpr std::array<std::string_view, 14> without_effect{
-    "apiVersion",       "kind",
-    "metadata",         "namespace",
-    "health",           "metrics",
-    "webhook",          "leaderElection",
-    "controller",       "tls",
-    "clientConnection", "internalCertManagement",
-    "visibilityServer", "pprofBindAddress"};
-
-/// What would change decisions, with the values that are as good as absent.
-struct NotYet {
-    std::string_view path;
-    std::vector<std::string_view> fine;
-    std::string_view what;
+/// One reading: settings and faults as they are found.
+struct Reading {
+    Settings settings = usual_settings();
+    Gates gates;
+    std::vector<Fault> faults;
+    bool has_kueue = false;
 };
-const std::vector<NotYet>& not_yet() {
-    static const std::vector<NotYet> table = {
-        {"manageJobsWithoutQueueName", {"false"}, "managing jobs without a queue name"},
-        {"managedJobsNamespaceSelector", {}, "a selector of managed namespaces"},
-        {"waitForPodsReady.enable", {"false"}, "waitForPodsReady"},
-        {"waitForPodsReady.timeout", {"\"30m\"", "\"30m0s\""}, "waitForPodsReady"},
-        {"waitForPodsReady.recoveryTimeout", {}, "waitForPodsReady"},
-        {"waitForPodsReady.blockAdmission", {"false"}, "waitForPodsReady"},
-        {"waitForPodsReady.requeuingStrategy", {}, "waitForPodsReady"},
-        {"integrations.externalFrameworks", {"[]"}, "an external framework"},
-        {"integrations.labelKeysToCopy", {"[]"}, "copying labels to Workloads"},
-        {"integrations.podOptions", {"{}"}, "the integration of plain pods"},
-        {"multiKueue", {"{}"}, "MultiKueue"},
-        {"admissionFairSharing", {}, "admission fair sharing"},
-        {"resources.excludeResourcePrefixes", {"[]"}, "leaving out resources"},
-        {"resources.transformations", {"[]"}, "transforming resources"},
-        {"resources.deviceClassMappings", {"[]"}, "dynamic resource allocation"},
-        {"objectRetentionPolicies", {"{}"}, "removing finished Workloads"},
-    };
-    return table;
+
+std::optional<ConfigurationVersion> version_of(const Value& document) {
+    const std::string_view version = document["apiVersion"].text_or("");
+    if (version == "config.kueue.x-k8s.io/v1beta1") return ConfigurationVersion::v1beta1;
+    if (version == "config.kueue.x-k8s.io/v1beta2") return ConfigurationVersion::v1beta2;
+    return std::nullopt;
 }
 
-/// Top-level members that `not_yet` and the frameworks speak about.
-bool is_known_section(std::string_view name) {
-    if (name == "integrations" || name == "fairSharing" || name == "featureGates") return true;
-    return std::any_of(not_yet().begin(), not_yet().end(), [&](const NotYet& row) {
-        return row.path.substr(0, row.path.find('.')) == name;
-    });
+void set_gate(Reading& reading, std::size_t line, const std::string& name, State state) {
+    const std::string why = reading.gates.set(name, state);
+    if (!why.empty()) reading.faults.push_back({line, "featureGates", why});
 }
 
-constexpr std::array<std::string_view, 4> frameworks{
-    "batch/job", "ray.io/raycluster", "ray.io/rayjob", "workload.codeflare.dev/appwrapper"};
+// "A=true,B=false", as Kueue's own flag.
+void read_gates_flag(Reading& reading, std::string_view flag) {
+    for (const std::string_view piece : split(flag, ',')) {
+        const std::string part(piece);
+        if (part.empty()) continue;
+        const std::size_t equals = part.find('=');
+        const std::string name = part.substr(0, equals);
+        const std::string value = equals == std::string::npos ? "" : part.substr(equals + 1);
+        if (value.empty()) {
+            reading.faults.push_back({0, "--feature-gates", "missing bool value for " + name});
+        } else if (value != "true" && value != "false") {
+            reading.faults.push_back(
+                {0, "--feature-gates",
+                 "invalid value of " + name + "=" + value + ": give true or false"});
+        } else {
+            set_gate(reading, 0, name, value == "true" ? State::on : State::off);
+        }
+    }
+}
 
-/// The gates that choose between what both are there.
-std::optional<std::string> read_gates(const Value& gates, decide::Options& options) {
-    using decide::TopologyProfile;
+void read_gates(Reading& reading, const Value& document, const api::YamlLines& lines,
+                std::string_view flag) {
+    const Value& gates = document["featureGates"];
+    if (gates.is_null()) return;
+    if (!flag.empty()) {
+        reading.faults.push_back({lines.of("featureGates"), "featureGates",
+                                  "feature gates for CLI and configuration cannot both specified"});
+        return;
+    }
     for (const auto& [name, value] : gates.members()) {
-        if (name == "TASBalancedPlacement" && value.is_boolean()) {
-            options.topologies.spread = value.boolean_or(false) ? TopologyProfile::Spread::balanced
-                                                                : TopologyProfile::Spread::packed;
-        } else if (name == "TASProfileMixed" && value.is_boolean()) {
-            options.topologies.choice = value.boolean_or(true) ? TopologyProfile::Choice::mixed
-                                                               : TopologyProfile::Choice::best_fit;
-        } else {
-            return "featureGates." + name + ": " + api::to_json(value) +
-                   " is not supported by this version of Muster; there are TASBalancedPlacement "
-                   "and TASProfileMixed, true or false";
-        }
+        set_gate(reading, lines.of("featureGates." + name), name,
+                 value.boolean_or(false) ? State::on : State::off);
     }
-    return std::nullopt;
 }
 
-/// v1beta1 has a switch, v1beta2 the section itself.
-std::optional<std::string> read_fair_sharing(const Value& document, decide::Options& options) {
-    using Strategy = decide::Options::Strategy;
-    const Value& section = document["fairSharing"];
+void read_kueue(Reading& reading, const Value& document, const api::YamlLines& lines,
+                ConfigurationVersion version, std::string_view flag) {
+    const bool old = version == ConfigurationVersion::v1beta1;
+    const auto schema = api::schema_of(old ? "kueueconfig.v1beta1.Configuration"
+                                           : "kueueconfig.v1beta2.Configuration");
+    const std::size_t before = reading.faults.size();
+    for (const std::string& field : api::unknown_fields(*schema, document))
+        reading.faults.push_back({lines.of(field), field, "unknown field"});
+    for (const api::FieldError& error : api::validate(*schema, document))
+        reading.faults.push_back({lines.of(error.field), error.field, error.text});
+    const bool typed = std::none_of(
+        reading.faults.begin() + static_cast<std::ptrdiff_t>(before), reading.faults.end(),
+        [](const Fault& fault) { return fault.text.find("must be of type") != std::string::npos; });
+    if (!typed) return;
+    for (const api::FieldError& error : configuration_faults(document, version))
+        reading.faults.push_back({lines.of(error.field), error.field, error.text});
+    read_gates(reading, document, lines, flag);
+    if (reading.has_kueue) {
+        reading.faults.push_back(
+            {lines.of("kind"), "", "a second Configuration of Kueue; there may be one"});
+    }
+    reading.has_kueue = true;
+    if (reading.faults.empty()) read_sections(reading.settings, document, version);
+}
+
+void read_own(Reading& reading, const Value& document, const api::YamlLines& lines) {
+    const auto wrong = [&](const std::string& field, const std::string& why) {
+        reading.faults.push_back({lines.of(field), field, why});
+    };
+    for (const auto& [name, value] : document.members()) {
+        if (name != "apiVersion" && name != "kind" && name != "images" && name != "appWrappers")
+            wrong(name, "unknown field; there are appWrappers and images");
+    }
+    const Value& section = document["appWrappers"];
+    if (!section.is_null() && !section.is_object())
+        wrong("appWrappers", "holds capacity and order");
+    decide::Options& options = reading.settings.decisions;
     for (const auto& [name, value] : section.members()) {
-        if (name != "enable" && name != "preemptionStrategies")
-            return "fairSharing." + name + ": no such field";
-    }
-    const bool old = document["apiVersion"].text_or("").ends_with("/v1beta1");
-    if (!section.is_object() || !section["enable"].boolean_or(!old)) return std::nullopt;
-    std::vector<Strategy> strategies;
-    for (const Value& strategy : section["preemptionStrategies"].items()) {
-        if (strategy.text_or("") == "LessThanOrEqualToFinalShare") {
-            strategies.push_back(Strategy::less_than_or_equal_to_final_share);
-        } else if (strategy.text_or("") == "LessThanInitialShare") {
-            strategies.push_back(Strategy::less_than_initial_share);
-        } else {
-            return "fairSharing.preemptionStrategies: " + api::to_json(strategy) +
-                   " is neither LessThanOrEqualToFinalShare nor LessThanInitialShare";
-        }
-    }
-    options.fair_sharing = std::move(strategies);
-    return std::nullopt;
-}
-
-std::optional<std::string> read_quota_check(const Value& document, decide::Options& options) {
-    const Value& strategy = document.path("resources.quotaCheckStrategy");
-    if (strategy.is_null() || strategy.text_or("") == "BlockUndeclared") return std::nullopt;
-    if (strategy.text_or("") != "IgnoreUndeclared") {
-        return "resources.quotaCheckStrategy: " + api::to_json(strategy) +
-               " is neither BlockUndeclared nor IgnoreUndeclared";
-    }
-    options.undeclared = decide::Options::Undeclared::ignore;
-    return std::nullopt;
-}
-
-std::optional<std::string> fault_of_kueue(const Value& document) {
-    for (const auto& [name, value] : document.members()) {
-        const bool harmless =
-            std::find(without_effect.begin(), without_effect.end(), name) != without_effect.end();
-        if (!harmless && !is_known_section(name)) return name + ": no such field";
-    }
-    for (const NotYet& row : not_yet()) {
-        const Value& value = document.path(row.path);
-        if (value.is_null()) continue;
-        const std::string text = api::to_json(value);
-        if (std::find(row.fine.begin(), row.fine.end(), text) != row.fine.end()) continue;
-        return std::string(row.path) + ": " + std::string(row.what) +
-               " is not supported yet by this version of Muster; leave the field out";
-    }
-    for (const Value& framework : document.path("integrations.frameworks").items()) {
-        if (std::find(frameworks.begin(), frameworks.end(), framework.text_or("")) ==
-            frameworks.end()) {
-            return "integrations.frameworks: " + quoted(framework.text_or("")) +
-                   " is not supported yet by this version of Muster; supported are batch/job, "
-                   "ray.io/raycluster, ray.io/rayjob, workload.codeflare.dev/appwrapper";
-        }
-    }
-    return std::nullopt;
-}
-
-std::optional<std::string> read_own(const Value& document, decide::Options& options) {
-    for (const auto& [name, value] : document.members()) {
-        if (name != "apiVersion" && name != "kind" && name != "metadata" && name != "appWrappers")
-            return name + ": no such field; there is appWrappers";
-    }
-    for (const auto& [name, value] : document["appWrappers"].members()) {
         const std::string_view text = value.text_or("");
         if (name == "capacity" && (text == "PerNode" || text == "Aggregate")) {
             options.capacity = text == "PerNode" ? decide::Options::Capacity::per_node
@@ -158,41 +122,68 @@ std::optional<std::string> read_own(const Value& document, decide::Options& opti
             options.order = text == "Priority" ? decide::Options::Order::priority
                                                : decide::Options::Order::fifo;
         } else {
-            return "appWrappers." + name + ": " + api::to_json(value) +
-                   " is none of capacity: PerNode | Aggregate, order: Priority | FIFO";
+            wrong("appWrappers." + name,
+                  api::to_json(value) +
+                      " is none of capacity: PerNode | Aggregate, order: Priority | FIFO");
         }
     }
-    return std::nullopt;
+}
+
+void read_document(Reading& reading, const api::Parsed& document, const api::YamlLines& lines,
+                   std::string_view flag) {
+    for (const std::string& twice : document.duplicates)
+        reading.faults.push_back({lines.of(twice), twice, "stands twice"});
+    const std::string_view version = document.value["apiVersion"].text_or("");
+    const std::string_view kind = document.value["kind"].text_or("");
+    const auto kueue = version_of(document.value);
+    if (kind == "Configuration" && kueue) {
+        read_kueue(reading, document.value, lines, *kueue, flag);
+    } else if (kind == "Configuration" && version == "muster.dev/v1alpha1") {
+        read_own(reading, document.value, lines);
+    } else {
+        reading.faults.push_back(
+            {lines.of(""), "",
+             "a configuration is of kind Configuration in config.kueue.x-k8s.io/v1beta1, "
+             "config.kueue.x-k8s.io/v1beta2 or muster.dev/v1alpha1, not " +
+                 quoted(kind) + " in " + quoted(version)});
+    }
 }
 
 }  // namespace
 
-std::variant<decide::Options, WrongConfiguration> read_configuration(std::string_view yaml) {
+std::string WrongConfiguration::text() const {
+    std::string all;
+    for (const Fault& fault : faults) {
+        if (!all.empty()) all += "\n";
+        if (fault.line != 0) all += "line " + std::to_string(fault.line) + ": ";
+        if (!fault.field.empty()) all += fault.field + ": ";
+        all += fault.text;
+    }
+    return all;
+}
+
+std::variant<Settings, WrongConfiguration> read_configuration(std::string_view yaml,
+                                                              std::string_view flag) {
     auto parsed = api::parse_yaml(yaml);
     if (const auto* error = std::get_if<api::ParseError>(&parsed))
-        return WrongConfiguration{error->text};
-    decide::Options options;
-    for (const api::Parsed& document : std::get<std::vector<api::Parsed>>(parsed)) {
-        const std::string_view version = document.value["apiVersion"].text_or("");
-        const bool right_kind = document.value["kind"].text_or("") == "Configuration";
-        std::optional<std::string> fault;
-        if (right_kind && (version == "config.kueue.x-k8s.io/v1beta1" ||
-                           version == "config.kueue.x-k8s.io/v1beta2")) {
-            fault = fault_of_kueue(document.value);
-            if (!fault) fault = read_gates(document.value["featureGates"], options);
-            if (!fault) fault = read_fair_sharing(document.value, options);
-            if (!fault) fault = read_quota_check(document.value, options);
-        } else if (right_kind && version == "muster.dev/v1alpha1") {
-            fault = read_own(document.value, options);
-        } else {
-            fault =
-                "a configuration is of kind Configuration in config.kueue.x-k8s.io/v1beta1, "
-                "config.kueue.x-k8s.io/v1beta2 or muster.dev/v1alpha1, not " +
-                quoted(document.value["kind"].text_or("")) + " in " + quoted(version);
-        }
-        if (fault) return WrongConfiguration{*fault};
+        return WrongConfiguration{{{0, "", error->text}}};
+    const auto& documents = std::get<std::vector<api::Parsed>>(parsed);
+    const std::vector<api::YamlLines> lines = api::yaml_lines(yaml);
+    Reading reading;
+    read_gates_flag(reading, flag);
+    for (std::size_t i = 0; i < documents.size(); ++i) {
+        static const api::YamlLines nowhere;
+        read_document(reading, documents[i], i < lines.size() ? lines[i] : nowhere, flag);
     }
-    return options;
+    for (const auto& [gate, why] : reading.gates.contradictions())
+        reading.faults.push_back({0, "featureGates", "Invalid value: \"" + gate + "\": " + why});
+    if (!reading.faults.empty()) {
+        std::stable_sort(reading.faults.begin(), reading.faults.end(),
+                         [](const Fault& a, const Fault& b) { return a.line < b.line; });
+        return WrongConfiguration{std::move(reading.faults)};
+    }
+    obey_gates(reading.settings, reading.gates);
+    return std::move(reading.settings);
 }
 
 }  // namespace muster::control::queue

@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "base/text.h"
 #include "control/appwrapper/demand.h"
 #include "control/conditions.h"
 #include "control/fold_pod.h"
 #include "control/queue/checks.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
+#include "control/queue/requests.h"
 #include "control/queue/topology.h"
 
 namespace muster::control::queue {
@@ -207,7 +209,7 @@ decide::LocalQueue fold_local_queue(const kube::Object& queue) {
 }
 
 decide::Workload fold_workload(const kube::Object& workload, const Identity& identity,
-                               const kube::Cache& seen) {
+                               const kube::Cache& seen, const Settings& settings) {
     using decide::Workload;
     const Value& spec = workload.value["spec"];
     Workload folded;
@@ -219,6 +221,8 @@ decide::Workload fold_workload(const kube::Object& workload, const Identity& ide
     if (!spec["active"].boolean_or(true)) folded.activity = Workload::Activity::deactivated;
     if (has_closed_gate(workload.value)) folded.gate = Workload::PreemptionGate::closed;
     folded.priority = spec["priority"].integer_or(0);
+    if (settings.workloads.priority_boost == WorkloadRules::Obeyed::yes)
+        folded.priority += parse_integer(workload.annotation(boost_annotation)).value_or(0);
     folded.created = fold_time(workload.value["metadata"]["creationTimestamp"]);
     folded.queued = identity.queued;
     folded.not_before = identity.not_before;
@@ -227,12 +231,19 @@ decide::Workload fold_workload(const kube::Object& workload, const Identity& ide
         decide::PodSet set;
         set.name = given["name"].text_or("main");
         set.count = given["count"].integer_or(1);
-        if (given["minCount"].is_integer()) set.min_count = given["minCount"].as_integer();
+        if (given["minCount"].is_integer() &&
+            settings.workloads.min_count == WorkloadRules::Obeyed::yes) {
+            set.min_count = given["minCount"].as_integer();
+        }
         set.group = given["topologyRequest"]["podSetGroupName"].text();
         set.topology = fold_topology_request(given["topologyRequest"]);
-        set.reclaimable = reclaimable_of(workload.value, set.name);
-        set.pod = fold_pod_shape(workload.key.ns, given["template"]["metadata"]["labels"],
-                                 given["template"]["spec"], seen);
+        if (settings.workloads.reclaimable == WorkloadRules::Obeyed::yes)
+            set.reclaimable = reclaimable_of(workload.value, set.name);
+        set.pod = fold_pod_shape(
+            workload.key.ns, given["template"]["metadata"]["labels"],
+            with_limit_defaults(given["template"]["spec"], workload.key.ns, seen), seen);
+        if (settings.resources.counts_differently())
+            set.counted = counted_requests(set.pod.requests, settings.resources);
         folded.pod_sets.push_back(std::move(set));
     }
     return folded;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "api/value.h"
+#include "control/queue/settings.h"
 #include "decide/workload.h"
 #include "kube/cache.h"
 
@@ -30,7 +31,7 @@ struct Identity {
 
 /// A Workload. One of an AppWrapper must fit the nodes too, as must what has no queue.
 decide::Workload fold_workload(const kube::Object& workload, const Identity& identity,
-                               const kube::Cache& seen);
+                               const kube::Cache& seen, const Settings& settings = {});
 
 /// An AppWrapper without a queue: only nodes bind it.
 decide::Workload fold_wrapper(const kube::Object& wrapper, const Identity& identity,

@@ -141,9 +141,36 @@ Admission check_changed_job(const AdmissionRequest& request) {
     return denied(*kind, std::move(errors));
 }
 
-std::vector<api::AdmissionHook> admission_hooks() {
-    return {give_default_queue, suspend_new_job,   mark_pod_templates,   gate_new_pod,
-            check_new_job,      check_changed_job, warn_of_managed_label};
+Admission suspend_unlabelled_job(const AdmissionRequest& request, const JobRules& rules) {
+    const JobKind* kind = job_kind_of(request);
+    Admission admission;
+    if (kind == nullptr || request.operation != AdmissionRequest::Operation::create ||
+        !starts_when_unsuspended(*kind) || is_suspended(*kind, request.object) ||
+        !must_find_queue(rules, request.object, namespace_of(request.object), request.find)) {
+        return admission;
+    }
+    admission.changed = request.object;
+    at_path(*admission.changed, kind->suspend) = true;
+    return admission;
+}
+
+std::vector<api::AdmissionHook> admission_hooks(const JobRules& rules) {
+    const auto concerns = [rules](const AdmissionRequest& request) {
+        const JobKind* kind = job_kind_of(request);
+        return kind != nullptr && manages(rules, *kind) &&
+               manages_namespace(rules, namespace_of(request.object), request.find);
+    };
+    std::vector<api::AdmissionHook> hooks;
+    for (auto* hook : {give_default_queue, suspend_new_job, mark_pod_templates, gate_new_pod,
+                       check_new_job, check_changed_job, warn_of_managed_label}) {
+        hooks.push_back([concerns, hook](const AdmissionRequest& request) {
+            return concerns(request) ? hook(request) : Admission{};
+        });
+    }
+    hooks.push_back([concerns, rules](const AdmissionRequest& request) {
+        return concerns(request) ? suspend_unlabelled_job(request, rules) : Admission{};
+    });
+    return hooks;
 }
 
 }  // namespace muster::control::queue

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/admission.h"
+#include "control/queue/settings.h"
 
 namespace muster::control::queue {
 
@@ -21,7 +22,10 @@ api::Admission check_new_job(const api::AdmissionRequest& request);
 /// So is a change that a job may not take, or not while it runs.
 api::Admission check_changed_job(const api::AdmissionRequest& request);
 
-/// All of them, in order.
-std::vector<api::AdmissionHook> admission_hooks();
+/// A new job that names no queue starts suspended when all jobs are to wait for one.
+api::Admission suspend_unlabelled_job(const api::AdmissionRequest& request, const JobRules& rules);
+
+/// All of them, in order, for the jobs that the rules speak of.
+std::vector<api::AdmissionHook> admission_hooks(const JobRules& rules = {});
 
 }  // namespace muster::control::queue

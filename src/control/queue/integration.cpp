@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "control/fold_pod.h"
+#include "control/queue/managed.h"
 #include "control/queue/names.h"
 
 namespace muster::control::queue {
@@ -69,6 +70,13 @@ void add_living_pods(const kube::Cache& seen, std::string_view owner_uid, int de
 }
 
 }  // namespace
+
+bool has_framework(std::string_view framework) {
+    const auto& kinds = job_kinds();
+    return std::any_of(kinds.begin(), kinds.end(), [&](const JobKind& kind) {
+        return framework_of(kind.resource, kind.kind) == framework;
+    });
+}
 
 const JobKind* find_job_kind(const api::GroupResource& resource) {
     for (const JobKind& kind : job_kinds()) {

@@ -92,6 +92,9 @@ struct JobKind {
 /// All kinds that queues manage.
 const std::vector<JobKind>& job_kinds();
 
+/// A kind of that name in Kueue ("batch/job") is one of them.
+bool has_framework(std::string_view framework);
+
 /// Null when the kind is not one of them.
 const JobKind* find_job_kind(const api::GroupResource& resource);
 const JobKind* find_job_kind_named(std::string_view api_version, std::string_view kind);

@@ -30,7 +30,7 @@ struct Pass {
     const JobKind& kind;
     const kube::Cache& seen;
     const kube::Object& job;
-    const Retention& retention;
+    const Settings& settings;
     Time now;
     std::vector<PodSet> pod_sets;
     kube::ObjectPtr workload = nullptr;
@@ -137,6 +137,10 @@ void create_workload(Pass& pass) {
         return;
     }
     Value made = new_workload(pass.kind, pass.job, pass.pod_sets, std::get<Priority>(priority));
+    for (const std::string& label : pass.settings.jobs.labels_to_copy) {
+        const Value& value = pass.job.value["metadata"]["labels"][label];
+        if (!value.is_null()) made.at("metadata").at("labels").set(label, value);
+    }
     const api::Key key{workloads, pass.job.key.ns, made["metadata"]["name"].text()};
     pass.tell("CreatedWorkload", "Created Workload: " + key.ns + "/" + key.name);
     pass.result.writes.push_back({.verb = Write::Verb::create,
@@ -300,7 +304,7 @@ void reconcile_with_workload(Pass& pass) {
 
 /// A job that was deactivated, and not by a person, may be kept for a while only.
 bool outlives_retention(Pass& pass) {
-    const auto until = removed_at(pass.workload->value, pass.retention);
+    const auto until = removed_at(pass.workload->value, pass.settings.life.retention);
     if (!until || is_finished(pass.workload->value)) return false;
     if (*until > pass.now) {
         pass.result.look_again = *until - pass.now;
@@ -403,18 +407,22 @@ void reconcile_own(Pass& pass) {
     }
 }
 
-Reconciled reconcile(const JobKind& kind, const kube::Cache& seen, const api::Key& key,
-                     const Retention& retention, Time now) {
+Reconciled reconcile(const JobKind& kind, const Settings& settings, const kube::Cache& seen,
+                     const api::Key& key, Time now) {
     const kube::ObjectPtr job = seen.find(key);
-    if (job == nullptr || job->is_terminating()) return {};
-    const Above above = find_above(job->value, key.ns, find_in(seen));
-    Pass pass{kind, seen, *job, retention, now, pod_sets_of(kind, job->value)};
+    const FindObject find = find_in(seen);
+    const JobRules& rules = settings.jobs;
+    if (job == nullptr || job->is_terminating() || !manages_namespace(rules, key.ns, find))
+        return {};
+    const Above above = find_above(job->value, key.ns, find);
+    Pass pass{kind, seen, *job, settings, now, pod_sets_of(kind, job->value)};
     const std::string prebuilt(job->label(prebuilt_label));
     if (above.end == Above::End::too_deep) {
         tell_too_deep(pass);
     } else if (!above.managed.name.empty()) {
         stop_part(pass, above);
-    } else if (queue_name_of(job->value).empty()) {
+    } else if (queue_name_of(job->value).empty() &&
+               !must_find_queue(rules, job->value, key.ns, find)) {
         return {};
     } else if (!prebuilt.empty()) {
         reconcile_prebuilt(pass, prebuilt);
@@ -424,7 +432,7 @@ Reconciled reconcile(const JobKind& kind, const kube::Cache& seen, const api::Ke
     return std::move(pass.result);
 }
 
-Controller job_controller(const JobKind& kind, const Retention& retention) {
+Controller job_controller(const JobKind& kind, const Settings& settings) {
     Controller controller;
     controller.name = kind.resource.group + "/" + std::string(kind.kind);
     for (char& c : controller.name)
@@ -456,25 +464,29 @@ Controller job_controller(const JobKind& kind, const Retention& retention) {
         if (child != kind.resource)
             controller.watches.push_back(watch_owned(child, "v1", kind.resource));
     }
-    controller.reconcile = [table, retention](const kube::Cache& seen, const api::Key& key,
-                                              Time now) {
-        return reconcile(*table, seen, key, retention, now);
+    controller.reconcile = [table, settings](const kube::Cache& seen, const api::Key& key,
+                                             Time now) {
+        return reconcile(*table, settings, seen, key, now);
     };
     return controller;
 }
 
 }  // namespace
 
-std::vector<Controller> job_controllers(const LifePolicy& policy) {
+std::vector<Controller> job_controllers(const Settings& settings) {
+    const JobRules& rules = settings.jobs;
     std::vector<Controller> controllers;
     for (const JobKind& kind : job_kinds()) {
         using Start = JobKind::Start;
+        if (!manages(rules, kind)) continue;
         if (kind.start == Start::unsuspended || kind.start == Start::told)
-            controllers.push_back(job_controller(kind, policy.retention));
+            controllers.push_back(job_controller(kind, settings));
     }
-    controllers.push_back(pod_controller());
-    controllers.push_back(stateful_set_controller());
-    controllers.push_back(orphan_controller(policy));
+    if (!rules.frameworks || rules.frameworks->contains("pod"))
+        controllers.push_back(pod_controller());
+    if (!rules.frameworks || rules.frameworks->contains("statefulset"))
+        controllers.push_back(stateful_set_controller());
+    controllers.push_back(orphan_controller(settings.life));
     return controllers;
 }
 

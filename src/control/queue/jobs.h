@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "control/controller.h"
-#include "control/queue/life_policy.h"
+#include "control/queue/settings.h"
 
 namespace muster::control::queue {
 
-/// One controller for each kind of job_kinds(), and one for the Workloads themselves (orphans.h).
-std::vector<Controller> job_controllers(const LifePolicy& policy = {});
+/// One controller for each kind of job_kinds() that the settings speak of, and one for the
+/// Workloads themselves (orphans.h).
+std::vector<Controller> job_controllers(const Settings& settings = {});
 
 }  // namespace muster::control::queue

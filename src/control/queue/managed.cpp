@@ -1,6 +1,7 @@
 // control/queue/managed.cpp - the walk from a job to what made it.
 #include "control/queue/managed.h"
 
+#include "base/text.h"
 #include "control/queue/integration.h"
 #include "control/queue/names.h"
 
@@ -45,6 +46,32 @@ bool is_made_by_job(const Value& object) {
     const Value owner = controller_of(object);
     return find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or("")) !=
            nullptr;
+}
+
+std::string framework_of(const api::GroupResource& resource, std::string_view kind) {
+    const std::string name = to_lower(kind);
+    if (resource == old_app_wrappers) return framework_of(app_wrappers, kind);
+    if (resource.group.empty() || resource.group == "apps") return name;
+    return resource.group + "/" + name;
+}
+
+bool manages(const JobRules& rules, const JobKind& kind) {
+    return !rules.frameworks || rules.frameworks->contains(framework_of(kind.resource, kind.kind));
+}
+
+bool manages_namespace(const JobRules& rules, std::string_view ns, const FindObject& find) {
+    const Value found = find({namespaces, "", std::string(ns)});
+    decide::Labels labels;
+    for (const auto& [name, value] : found["metadata"]["labels"].members())
+        labels[name] = value.text();
+    labels.try_emplace("kubernetes.io/metadata.name", ns);
+    return matches(rules.namespaces, labels);
+}
+
+bool must_find_queue(const JobRules& rules, const Value& object, std::string_view ns,
+                     const FindObject& find) {
+    return rules.unlabelled == JobRules::Unlabelled::managed && queue_name_of(object).empty() &&
+           !is_made_by_job(object) && find_above(object, ns, find).managed.name.empty();
 }
 
 FindObject find_in(const kube::Cache& seen) {

@@ -9,6 +9,8 @@
 #include "api/kind.h"
 #include "api/owner.h"
 #include "api/value.h"
+#include "control/queue/integration.h"
+#include "control/queue/settings.h"
 #include "kube/cache.h"
 
 namespace muster::control::queue {
@@ -39,5 +41,18 @@ bool is_managed(const api::Value& object, std::string_view ns, const FindObject&
 bool is_made_by_job(const api::Value& object);
 
 FindObject find_in(const kube::Cache& seen);
+
+/// Kueue's name of a kind of job: "batch/job", "pod".
+std::string framework_of(const api::GroupResource& resource, std::string_view kind);
+
+/// Jobs of that kind are managed at all. Both kinds of AppWrappers are one framework.
+bool manages(const JobRules& rules, const JobKind& kind);
+
+/// Jobs in that namespace are.
+bool manages_namespace(const JobRules& rules, std::string_view ns, const FindObject& find);
+
+/// It names no queue and nothing queued made it, but all jobs are to wait for one.
+bool must_find_queue(const JobRules& rules, const api::Value& object, std::string_view ns,
+                     const FindObject& find);
 
 }  // namespace muster::control::queue

@@ -20,6 +20,7 @@ inline const api::GroupResource workload_priority_classes{"kueue.x-k8s.io",
 inline const api::GroupResource priority_classes{"scheduling.k8s.io", "priorityclasses"};
 inline const api::GroupResource namespaces{"", "namespaces"};
 inline const api::GroupResource nodes{"", "nodes"};
+inline const api::GroupResource limit_ranges{"", "limitranges"};
 inline const api::GroupResource pods{"", "pods"};
 inline const api::GroupResource jobs{"batch", "jobs"};
 inline const api::GroupResource replica_sets{"apps", "replicasets"};
@@ -41,6 +42,7 @@ inline constexpr std::string_view job_uid_label = "kueue.x-k8s.io/job-uid";
 inline constexpr std::string_view pod_set_label = "kueue.x-k8s.io/podset";
 inline constexpr std::string_view cluster_queue_label = "kueue.x-k8s.io/cluster-queue-name";
 inline constexpr std::string_view local_queue_label = "kueue.x-k8s.io/local-queue-name";
+inline constexpr std::string_view boost_annotation = "kueue.x-k8s.io/priority-boost";
 inline constexpr std::string_view workload_annotation = "kueue.x-k8s.io/workload";
 inline constexpr std::string_view default_queue_annotation = "kueue.x-k8s.io/default-queue";
 inline constexpr std::string_view admission_gates_annotation = "kueue.x-k8s.io/admission-gated-by";

@@ -89,17 +89,28 @@ std::pair<std::string, std::string> backoff_words(const decide::WaitReason& reas
 }  // namespace
 
 QueuePlanner::QueuePlanner(const Settings& settings, PlannerRim rim)
-    : rim_(std::move(rim)), shares_fairly_(settings.decisions.fair_sharing.has_value()) {
+    : settings_(settings),
+      rim_(std::move(rim)),
+      shares_fairly_(settings.decisions.fair_sharing.has_value()) {
     if (rim_.metrics) metrics_ = std::make_unique<QueueMetrics>(rim_.metrics, settings.metrics);
     decide::apply(state_, decide::OptionsSet{settings.decisions});
 }
 
 std::vector<std::pair<api::GroupResource, std::string>> QueuePlanner::watches() const {
     const std::string kueue(kueue_version);
-    return {{topologies, kueue},   {flavors, kueue},          {cluster_queues, kueue},
-            {local_queues, kueue}, {cohorts, kueue},          {admission_checks, kueue},
-            {workloads, kueue},    {namespaces, "v1"},        {nodes, "v1"},
-            {pods, "v1"},          {app_wrappers, "v1beta1"}, {old_app_wrappers, "v1beta1"}};
+    return {{topologies, kueue},
+            {flavors, kueue},
+            {cluster_queues, kueue},
+            {local_queues, kueue},
+            {cohorts, kueue},
+            {admission_checks, kueue},
+            {workloads, kueue},
+            {namespaces, "v1"},
+            {limit_ranges, "v1"},
+            {nodes, "v1"},
+            {pods, "v1"},
+            {app_wrappers, "v1beta1"},
+            {old_app_wrappers, "v1beta1"}};
 }
 
 void QueuePlanner::observe(const kube::Object* before, const kube::Object* after) {

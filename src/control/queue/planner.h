@@ -105,6 +105,7 @@ private:
 
     decide::Decision decide_now(Time now);
 
+    Settings settings_;
     PlannerRim rim_;
     std::unique_ptr<QueueMetrics> metrics_;  // Null: nothing is counted.
     decide::State state_;

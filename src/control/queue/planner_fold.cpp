@@ -98,7 +98,11 @@ void QueuePlanner::fold(const kube::Cache& seen) {
     std::vector<api::Key> jobs_seen;
     std::vector<api::Key> pods_seen;
     for (const api::Key& key : std::exchange(unfolded_, {})) {
-        if (key.resource == pods) {
+        if (key.resource == limit_ranges) {
+            // Pods of its namespace ask for other amounts now.
+            for (const kube::ObjectPtr& workload : seen.list(workloads, key.ns))
+                jobs_seen.push_back(workload->key);
+        } else if (key.resource == pods) {
             pods_seen.push_back(key);
         } else if (key.resource == workloads || is_app_wrapper(key.resource)) {
             jobs_seen.push_back(key);
@@ -255,7 +259,7 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
     const bool ending = holds && is_evicted(object->value);
     if (!entry.over) {
         const Identity identity{entry.id, entry.queued, not_before_of_workload(seen, *object)};
-        apply(state_, decide::WorkloadSet{fold_workload(*object, identity, seen)});
+        apply(state_, decide::WorkloadSet{fold_workload(*object, identity, seen, settings_)});
     }
     if (holds && !entry.holds) {
         const decide::Assignment held = fold_admission(object->value["status"]["admission"]);

@@ -24,7 +24,8 @@ struct SmallQueues : cluster::SmallCluster {
     QueuePlanner planner;
     std::vector<Controller> controllers;
 
-    explicit SmallQueues(const LifePolicy& policy = {}) : controllers(job_controllers(policy)) {
+    explicit SmallQueues(const LifePolicy& policy = {})
+        : controllers(job_controllers(Settings{.life = policy})) {
         followers.push_back(&planner);
         controllers.push_back(appwrapper::controller(app_wrappers));
         put(nodes,

@@ -30,7 +30,7 @@ std::shared_ptr<const Shape> make_shape(const std::vector<PodSet>& pod_sets, Wor
         need.group = pod_set.group;
         need.topology = pod_set.topology;
         need.pod = std::make_shared<const PodShape>(pod_set.pod);
-        for (const auto& [name, amount] : pod_set.pod.requests) {
+        for (const auto& [name, amount] : pod_set.counted.value_or(pod_set.pod.requests)) {
             if (name == "pods" || amount.value < 0) continue;
             need.requests.emplace_back(resources.id_of(name), amount);
         }
