@@ -127,7 +127,11 @@ struct Apply {
         if (id == no_queue || world.queue(id).spec == change.queue) return;
         QueuePlan policies;
         policies.preemption = change.queue.preemption;
-        if (before.preempts() != policies.preempts()) take_out_waiting(world, id);
+        const bool by_use =
+            world.options.admission_sharing &&
+            change.queue.admission_mode == ClusterQueue::AdmissionMode::usage_based;
+        if (before.preempts() != policies.preempts() || by_use != world.goes_by_use(id))
+            take_out_waiting(world, id);
         QueueEntry& entry = world.queue(id);
         entry.spec = change.queue;
         entry.plan.preemption = change.queue.preemption;
@@ -155,6 +159,7 @@ struct Apply {
     void operator()(const QueueRemoved& change) const {
         const auto id = world.queue_names.find(change.name);
         if (!id || *id == no_queue) return;
+        if (world.goes_by_use(*id)) take_out_waiting(world, *id);
         QueueEntry& entry = world.queue(*id);
         entry.spec.reset();
         entry.plan.groups.clear();
@@ -188,14 +193,25 @@ struct Apply {
 
     void operator()(const LocalQueueSet& change) const {
         const LocalQueueId id = world.local_queue_id(change.queue.ns, change.queue.name);
+        if (world.options.admission_sharing) remember_use(id, change.queue);
         if (world.local_queue(id).spec == change.queue) return;
         const QueueId target = world.queue_id(change.queue.cluster_queue);
         LocalQueueEntry& entry = world.local_queue(id);
         if (entry.spec) world.queue(entry.queue).local_queues.erase(id);
         entry.spec = change.queue;
         entry.queue = target;
+        world.uses_changed = true;
         world.queue(target).local_queues.insert(id);
         to_place_members(world, entry);
+    }
+
+    /// What the object says of former use counts when nothing else is known.
+    void remember_use(LocalQueueId id, const LocalQueue& queue) const {
+        if (queue.use_updated == Time{} || world.consumptions.contains(id)) return;
+        Consumption& consumption = world.consumptions[id];
+        consumption.updated = queue.use_updated;
+        for (const auto& [resource, thousandths] : queue.used_thousandths)
+            consumption.thousandths[world.book.resources.id_of(resource)] = thousandths;
     }
 
     void operator()(const LocalQueueRemoved& change) const {
@@ -205,6 +221,7 @@ struct Apply {
         if (!entry.spec) return;
         world.queue(entry.queue).local_queues.erase(*id);
         entry.spec.reset();
+        world.consumptions.erase(*id);
         to_place_members(world, entry);
     }
 
@@ -411,6 +428,7 @@ struct Apply {
         WorkloadEntry& entry = world.workload(*id);
         if (entry.seen == Seen::observed) return;
         if (entry.phase == Phase::holding) {
+            world.refund(*id);
             release(world, *id, Phase::waiting);
         } else if (entry.phase == Phase::evicting) {
             entry.phase = Phase::holding;
@@ -433,6 +451,10 @@ struct Apply {
     void operator()(const OptionsSet& change) const {
         if (world.options == change.options) return;
         take_out_waiting(world, no_queue);
+        if (world.options.admission_sharing != change.options.admission_sharing) {
+            for (std::size_t i = 1; i < world.queues.size(); ++i)
+                take_out_waiting(world, static_cast<QueueId>(i));
+        }
         if (world.options.fair_sharing != change.options.fair_sharing ||
             world.options.undeclared != change.options.undeclared) {
             world.wake_all();

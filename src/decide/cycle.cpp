@@ -27,14 +27,18 @@ bool same_news(const WaitReason& a, const WaitReason& b) {
 Decision decide(State& state, Time now) {
     Deciding deciding{state.world(), now};
     deciding.settle();
+    deciding.add_up_uses();
     deciding.evict();
     deciding.repair();
     deciding.find_places();
     deciding.rest();
     deciding.refresh_reasons();
     deciding.tell();
+    deciding.decision.look_again = deciding.add_up_uses();
     if (!state.world().backoffs.empty()) {
-        deciding.decision.look_again = state.world().backoffs.begin()->first;
+        const Time ends = state.world().backoffs.begin()->first;
+        std::optional<Time>& look_again = deciding.decision.look_again;
+        if (!look_again || ends < *look_again) look_again = ends;
     }
     std::sort(deciding.decision.evicts.begin(), deciding.decision.evicts.end(),
               [](const Evict& a, const Evict& b) { return a.workload < b.workload; });

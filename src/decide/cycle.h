@@ -78,6 +78,13 @@ struct QueueReport {
     /// lent and divided by the weight, rounded up; the largest int64 with weight 0 and anything
     /// borrowed.
     std::optional<std::int64_t> weighted_share;
+    /// Of a local queue, with sharing by use: what it has used of late.
+    struct PastUse {
+        std::map<std::string, std::int64_t> thousandths;  // Of amounts, by resource.
+        std::int64_t weighted = 0;  // By which queues are compared, in thousandths of units.
+        Time updated;
+    };
+    std::optional<PastUse> use = {};
 };
 
 /// Absent when there is no such queue.

@@ -34,12 +34,14 @@ struct Deciding {
     std::set<std::pair<QueueId, ClassKey>> overtaken{};  // Would have fitted but for others.
 
     void settle();
+    std::optional<Time> add_up_uses();
     void evict();
     void find_places();
     void rest();
     void refresh_reasons();
     void tell();
 
+    void add_up_use(LocalQueueId local);
     void settle_queue(QueueId id);
     std::optional<Evict> must_go(WorkloadId id) const;
     void mark_evicting(WorkloadId id);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/amount.h"
@@ -161,7 +162,8 @@ struct Decision {
     std::vector<Move> moves;         // The same.
     std::vector<Evict> evicts;       // By workload id.
     std::vector<Wait> waits;         // By workload id.
-    std::optional<Time> look_again;  // When a backoff ends: the answer may differ from then on.
+    std::vector<std::pair<std::string, std::string>> uses;  // Local queues whose use was added up.
+    std::optional<Time> look_again;  // When a backoff ends or uses are added up.
 };
 
 }  // namespace muster::decide

@@ -88,6 +88,20 @@ void add_held(const World& world, const Held& held, QueueReport& report,
     }
 }
 
+std::optional<QueueReport::PastUse> past_use_of(const World& world, LocalQueueId id) {
+    const auto found = world.consumptions.find(id);
+    if (!world.options.admission_sharing || found == world.consumptions.end())
+        return std::nullopt;
+    QueueReport::PastUse use;
+    use.updated = found->second.updated;
+    for (const auto& [resource, amount] : found->second.thousandths)
+        use.thousandths[world.book.resources.name_of(resource)] = amount;
+    use.weighted = in_thousandths(weighted_use(found->second, *world.options.admission_sharing,
+                                               world.book.resources,
+                                               world.local_queue(id).spec->weight));
+    return use;
+}
+
 }  // namespace
 
 std::optional<QueueReport> report_queue(const State& state, std::string_view name) {
@@ -132,6 +146,7 @@ std::optional<QueueReport> report_local_queue(const State& state, std::string_vi
     }
     report.pending = pending_of(world, local);
     report.inadmissible = report.pending - open_in(world, local);
+    report.use = past_use_of(world, *id);
     report.flavors = quotas_of(world, entry);
     for (auto& [flavor, resources] : report.flavors) {
         for (auto& [resource, use] : resources)

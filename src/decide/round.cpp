@@ -219,6 +219,7 @@ void Round::admit(Nominee& nominee) {
     deciding.decision.admits.push_back({world.name_of(id), world.assignment(held)});
     const bool bound_to_nodes = shape.binds == Workload::Binds::quota_and_nodes;
     world.hold(id, std::move(held));
+    world.charge(id, deciding.now);
     world.ledger.promise(world.name_of(id), world.held_shape(id));
     // There was room for the whole gang: it sits down before anyone else.
     if (bound_to_nodes) world.ledger.seat(world.name_of(id));

@@ -29,11 +29,11 @@ namespace muster::decide {
 //   queue      NAME [strict] [stop=hold|hold_and_drain] [cohort=NAME] [namespaces=none|K:V]
 //              [within=lower|lower_or_newer] [reclaim=lower|any] [while_borrowing=lower[:PRIORITY]]
 //              [when_can_borrow=next] [when_can_preempt=stop] [prefer=borrowing|preemption]
-//              [weight=N.N] [check=NAME[:FLAVOR,...]]... QUOTAS
+//              [weight=N.N] [by_use] [check=NAME[:FLAVOR,...]]... QUOTAS
 //              QUOTAS: RESOURCE=AMOUNT[,borrow=AMOUNT][,lend=AMOUNT]..., each for the flavor named
 //              by the last `flavor=NAME` (else `default`); `group` starts another resource group.
 //              The flavor `default` and a local queue default/NAME come with it.
-//   local      NS/NAME QUEUE [stop=hold|hold_and_drain]
+//   local      NS/NAME QUEUE [stop=hold|hold_and_drain] [weight=N.N]
 //   submit     NAME QUEUE [RESOURCE=AMOUNT]... [count=N] [priority=N] [slope=N.N] [gang]
 //              [ns=NS] [select=K:V]... [affinity=K:V]... [tolerate=K:V:EFFECT | tolerate=all]
 //              [min=N] [gated]
@@ -50,6 +50,7 @@ namespace muster::decide {
 //   remove     queue|local|flavor|node|cohort|topology|check NAME
 //   options    [capacity=per_node|aggregate] [order=priority|fifo] [undeclared=ignore]
 //              [fair_sharing[=final|initial|final,initial]] [blocking=until_pods_ready]
+//              [share_use=HALFLIFE[,SAMPLING]] [use_weight=RESOURCE:N.N]...
 //   advance    DURATION
 //   cycle                      decides, and prints what changes
 //   why        NAME            prints the explanation

@@ -54,6 +54,8 @@ bool read_policy(ClusterQueue& queue, const Step::Option& option, Reading& read)
     } else if (key == "prefer" && (value == "borrowing" || value == "preemption")) {
         queue.fungibility.preference = value == "borrowing" ? Preference::borrowing_over_preemption
                                                             : Preference::preemption_over_borrowing;
+    } else if (key == "by_use") {
+        queue.admission_mode = ClusterQueue::AdmissionMode::usage_based;
     } else if (key == "weight") {
         queue.weight = read_weight(value, read);
     } else {
@@ -65,6 +67,23 @@ bool read_policy(ClusterQueue& queue, const Step::Option& option, Reading& read)
 bool read_sharing(Options& options, const Step::Option& option, Reading& read) {
     if (option.key == "undeclared" && option.value == "ignore") {
         options.undeclared = Options::Undeclared::ignore;
+        return true;
+    }
+    if (option.key == "share_use") {
+        const auto times = split(option.value, ',');
+        if (!options.admission_sharing) options.admission_sharing.emplace();
+        options.admission_sharing->half_life = read.duration(times[0]);
+        if (times.size() > 1) options.admission_sharing->sampling = read.duration(times[1]);
+        return true;
+    }
+    if (option.key == "use_weight") {
+        const auto halves = split_first(option.value, ':');
+        if (!halves) read.wrong("use_weight is RESOURCE:N.N");
+        if (!options.admission_sharing) options.admission_sharing.emplace();
+        if (halves) {
+            options.admission_sharing->weight_nanos[std::string(halves->before)] =
+                read_weight(halves->after, read).nanos;
+        }
         return true;
     }
     if (option.key != "fair_sharing") return false;

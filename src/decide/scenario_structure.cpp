@@ -179,8 +179,13 @@ void Run::local(const Step& step, Reading& read) {
     if (!name) return read.wrong("a local queue is named NS/NAME");
     LocalQueue queue{std::string(name->before), std::string(name->after), step.names[1], {}};
     for (const auto& [key, value] : step.options) {
-        if (key != "stop") read.wrong("a local queue has no option '" + key + "'");
-        queue.stop = read.stop(value);
+        if (key == "weight") {
+            queue.weight = read_weight(value, read);
+        } else if (key == "stop") {
+            queue.stop = read.stop(value);
+        } else {
+            read.wrong("a local queue has no option '" + key + "'");
+        }
     }
     take(LocalQueueSet{std::move(queue)});
 }

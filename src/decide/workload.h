@@ -171,6 +171,9 @@ struct LocalQueue {
     std::string cluster_queue;
     StopPolicy stop = StopPolicy::none;
     FairWeight weight = {};  // Counts with AdmissionMode::usage_based.
+    /// What it had used when that was last written down, in thousandths of amounts; counts once.
+    std::map<std::string, std::int64_t, std::less<>> used_thousandths = {};
+    Time use_updated = {};
     friend auto operator<=>(const LocalQueue&, const LocalQueue&) = default;
 };
 

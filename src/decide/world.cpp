@@ -116,7 +116,8 @@ ClassKey World::class_of(WorkloadId id, QueueId where) const {
     const WorkloadEntry& entry = workload(id);
     const bool ages = !entry.local_queue && options.order == Options::Order::priority;
     return {shapes.of(entry.shape).binds, ages ? entry.slope_millionths : 0,
-            queue(where).plan.preempts() ? entry.priority : 0, entry.shape};
+            queue(where).plan.preempts() ? entry.priority : 0, entry.shape,
+            goes_by_use(where) ? entry.local_queue.value_or(LocalQueueId{}) : LocalQueueId{}};
 }
 
 void World::enqueue(WorkloadId id, QueueId where) {
@@ -148,6 +149,7 @@ void World::hold(WorkloadId id, Held held) {
         }
     }
     queue(entry.held->queue).holders.insert(id);
+    if (options.admission_sharing && entry.local_queue) begin_use(*entry.local_queue);
     to_check.insert(id);
     hold_places(id);
     book_stage(id);

@@ -20,6 +20,7 @@
 #include "decide/ids.h"
 #include "decide/place/ledger.h"
 #include "decide/place/topology_book.h"
+#include "decide/queue/consumption.h"
 #include "decide/queue/pending.h"
 #include "decide/quota/tree.h"
 
@@ -141,6 +142,11 @@ struct World {
     /// Queues whose first has been tried in vain and is to be tried again with every change in
     /// their tree: heads of StrictFIFO, and those that wait for their victims or others' to end.
     std::set<QueueId> standing;
+    /// With options.admission_sharing: of local queues that have used anything.
+    std::map<LocalQueueId, Consumption> consumptions;
+    bool uses_changed = true;       // Some local queue may be due earlier than `uses_due`.
+    std::optional<Time> uses_due;   // When the first one is; absent: none uses anything.
+
     /// By root, since anything but preemption last gave quota back there.
     std::map<QuotaNode, Preemptions> preemptions;
 
@@ -189,6 +195,18 @@ struct World {
     Shape held_shape(WorkloadId id) const;
     /// Its tree has room that preemption did not make: who preempted whom may be forgotten.
     void forget_preemptions(WorkloadId id);
+
+    /// Its local queues go by what they have used.
+    bool goes_by_use(QueueId queue) const;
+    /// Tells the queue how much its local queues have used; true when that changes their order.
+    bool refresh_uses(QueueId queue);
+    Fraction last_use_of(LocalQueueId local) const;
+    void begin_use(LocalQueueId local);
+    /// What a local queue's workloads hold now.
+    std::map<ResourceId, Amount> use_of(LocalQueueId local) const;
+    /// A workload starts, or did not after all: its local queue is charged, or gets that back.
+    void charge(WorkloadId id, Time now);
+    void refund(WorkloadId id);
 
     /// Finds again which queues share a tree. Requires: the tree is settled.
     void find_roots();

@@ -204,8 +204,20 @@ decide::Cohort fold_cohort(const kube::Object& cohort) {
 
 decide::LocalQueue fold_local_queue(const kube::Object& queue) {
     const Value& spec = queue.value["spec"];
-    return {queue.key.ns, queue.key.name, spec["clusterQueue"].text(),
-            fold_stop(spec["stopPolicy"]), fold_weight(spec["fairSharing"])};
+    decide::LocalQueue folded{queue.key.ns, queue.key.name, spec["clusterQueue"].text(),
+                              fold_stop(spec["stopPolicy"]), fold_weight(spec["fairSharing"])};
+    const Value& use = queue.value["status"]["fairSharing"]["admissionFairSharingStatus"];
+    folded.use_updated = fold_time(use["lastUpdate"]);
+    for (const auto& [resource, quantity] : use["consumedResources"].members()) {
+        const std::string text =
+            quantity.is_integer() ? std::to_string(quantity.as_integer()) : quantity.text();
+        const auto parsed = Quantity::parse(text);
+        // Amounts of cpu are thousandths of a core; these are thousandths of amounts.
+        if (parsed)
+            folded.used_thousandths[resource] =
+                (Amount{parsed->milli()} * (resource == "cpu" ? 1'000 : 1)).value;
+    }
+    return folded;
 }
 
 decide::Workload fold_workload(const kube::Object& workload, const Identity& identity,

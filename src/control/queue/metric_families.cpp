@@ -188,6 +188,10 @@ QueueFamilies queue_families(const Maker& make) {
         .queue_pending = make.resource("cluster_queue_resource_pending",
                                        "What a ClusterQueue's waiting workloads ask for.",
                                        {"cohort", "cluster_queue", "resource"}),
+        .local_use = make.local("local_queue_admission_fair_sharing_usage",
+                                "What a LocalQueue has used of late, by the weights of resources "
+                                "and its own.",
+                                {"name", "namespace"}),
         .local_reservation = make.local("local_queue_resource_reservation",
                                         "What holds quota of a LocalQueue.", by_local_quota),
         .local_usage = make.local("local_queue_resource_usage", "What is admitted of a LocalQueue.",

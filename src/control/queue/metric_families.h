@@ -65,6 +65,7 @@ struct QueueFamilies {
     MetricFamily<Gauge>* borrowing;
     MetricFamily<Gauge>* lending;
     MetricFamily<Gauge>* queue_pending;  // cohort, cluster_queue, resource
+    MetricFamily<Gauge>* local_use;      // name, namespace
     // name, namespace, flavor, resource
     MetricFamily<Gauge>* local_reservation;
     MetricFamily<Gauge>* local_usage;

@@ -198,6 +198,8 @@ void QueuePlanner::take(const kube::Cache& seen, const decide::Decision& decisio
         to_write_.insert(found->second);
         if (wait.reason->rule != Rule::local_queue_stopped) mark_queues(entries_.at(found->second));
     }
+    for (const auto& [ns, name] : decision.uses)
+        queues_to_write_.insert({local_queues, ns, name});
     for (const decide::Evict& evict : decision.evicts) {
         mark(evict.workload);
         const auto found = key_of_.find(evict.workload);

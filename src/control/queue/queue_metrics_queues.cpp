@@ -79,7 +79,7 @@ void QueueMetrics::forget_local_queue(const api::Key& key) {
     };
     for (auto* family : {of_.pending.of_local, of_.finished.of_local, of_.reserving.of_local,
                          of_.admitted.of_local, of_.unadmitted.of_local, of_.local_status,
-                         of_.local_reservation, of_.local_usage}) {
+                         of_.local_use, of_.local_reservation, of_.local_usage}) {
         forget(family);
     }
     for (auto* family : {of_.finished_total.of_local, of_.reserved_total.of_local,
@@ -248,6 +248,12 @@ void QueueMetrics::show_local_queue(const kube::Object& queue, const Value& stat
         static_cast<double>(status["admittedWorkloads"].integer_or(0)));
     set_one(*of_.local_status, {name, ns}, {"True", "False", "Unknown"},
             std::string(find_condition(status["conditions"], "Active")["status"].text_or("")));
+    if (report.use) {
+        const bool endless = report.use->weighted == std::numeric_limits<std::int64_t>::max();
+        set(*of_.local_use, {name, ns, replica_role},
+            endless ? std::numeric_limits<double>::infinity()
+                    : static_cast<double>(report.use->weighted) / 1000);
+    }
     if (settings_.resources == Series::hidden) return;
     for (const auto& [field, family] : {std::pair("flavorsReservation", of_.local_reservation),
                                         std::pair("flavorsUsage", of_.local_usage)}) {

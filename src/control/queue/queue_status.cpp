@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/quantity.h"
 #include "control/conditions.h"
 #include "control/queue/fold.h"
 
@@ -107,6 +108,20 @@ ConditionText active_of_local_queue(const decide::QueueReport& report) {
     return {"Active", "False", "ClusterQueueIsInactive", no};
 }
 
+/// What was used of late, in thousandths of units as Kueue has it.
+void set_use(Value& status, const decide::QueueReport::PastUse& use) {
+    Value consumed = Value::object();
+    for (const auto& [resource, thousandths] : use.thousandths) {
+        const std::int64_t milli = resource == "cpu" ? thousandths / 1'000 : thousandths;
+        consumed.set(resource, Quantity::from_milli(milli).text());
+    }
+    Value& sharing = status.at("fairSharing");
+    if (!sharing.has("weightedShare")) sharing.set("weightedShare", 0);
+    sharing.set("admissionFairSharingStatus",
+                Value::object({{"consumedResources", std::move(consumed)},
+                               {"lastUpdate", to_rfc3339(use.updated)}}));
+}
+
 Value status_of(const kube::Object& queue) {
     Value status = queue.value["status"];
     if (!status.is_object()) status = Value::object();
@@ -143,6 +158,7 @@ Value local_queue_status(const kube::Object& queue, const kube::Object* cluster_
         status.set("flavorsUsage", usage_of(behind, report, Borrowed::hidden, Of::admitted));
     }
     set_counts(status, report);
+    if (report.use) set_use(status, *report.use);
     return status;
 }
 

@@ -72,6 +72,8 @@ Candidate candidate_of(const World& world, QueueId queue, WorkloadId id) {
 }  // namespace
 
 bool preempted_before(const Candidate& a, const Candidate& b) {
+    const auto uses = compare(b.use, a.use);
+    if (a.own && b.own && a.leaving == b.leaving && uses != 0) return uses < 0;
     return std::tuple(!a.leaving, a.own, a.priority, b.reserved, std::string_view(*a.name)) <
            std::tuple(!b.leaving, b.own, b.priority, a.reserved, std::string_view(*b.name));
 }
@@ -88,6 +90,8 @@ std::vector<Candidate> own_candidates(const Scene& scene, const Preemptor& preem
         }
         all.push_back(candidate_of(scene.world, preemptor.queue, id));
         all.back().own = true;
+        if (scene.world.goes_by_use(preemptor.queue) && holder.local_queue)
+            all.back().use = scene.world.last_use_of(*holder.local_queue);
     }
     return all;
 }

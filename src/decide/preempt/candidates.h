@@ -21,6 +21,7 @@ struct Candidate {
     bool own = false;      // Of the preemptor's queue.
     std::int64_t priority = 0;
     Time reserved;
+    Fraction use;  // Of its local queue, when it is of the preemptor's queue and goes by that.
     const std::string* name = nullptr;
     std::vector<Share> usage;
     PreemptionCause cause = PreemptionCause::in_cluster_queue;

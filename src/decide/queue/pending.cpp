@@ -39,6 +39,15 @@ void Pending::set_strategy(ClusterQueue::Strategy strategy) {
     if (is_strict()) stop_leading();
 }
 
+bool Pending::set_uses(std::map<LocalQueueId, Fraction> uses) {
+    const bool same = std::equal(uses.begin(), uses.end(), uses_.begin(), uses_.end(),
+                                 [](const auto& a, const auto& b) {
+                                     return a.first == b.first && compare(a.second, b.second) == 0;
+                                 });
+    uses_ = std::move(uses);
+    return !same;
+}
+
 void Pending::insert(ClassKey key, const Turn& turn) {
     Class& which = classes_[key];
     if (!which.members.empty()) drop_head(key, which);
@@ -68,7 +77,10 @@ void Pending::erase(ClassKey key, const Turn& turn) {
 
 std::optional<Pending::Candidate> Pending::next(Time now) const {
     if (is_strict()) return head(now);
-    return leader_ ? leader_ : first(open_, now);
+    const auto open = first(open_, now);
+    // Who waits for its victims goes first among those of queues that have used no less.
+    if (leader_ && (!open || compare_uses(open->key, leader_->key) >= 0)) return leader_;
+    return open;
 }
 
 std::optional<Pending::Candidate> Pending::head(Time now) const {
@@ -148,16 +160,27 @@ std::vector<Turn> Pending::in_order(Time now) const {
     return turns;
 }
 
-std::optional<Pending::Candidate> Pending::first(const Heads& heads, Time now) {
+std::optional<Pending::Candidate> Pending::first(const Heads& heads, Time now) const {
     std::optional<Candidate> best;
-    for (const auto& [slope, by_turn] : heads) {
+    for (const auto& [group, by_turn] : heads) {
         const auto& [turn, key] = *by_turn.begin();
         if (const Candidate here{key, turn}; !best || before(here, *best, now)) best = here;
     }
     return best;
 }
 
-bool Pending::before(const Candidate& a, const Candidate& b, Time now) {
+std::strong_ordering Pending::compare_uses(const ClassKey& a, const ClassKey& b) const {
+    if (uses_.empty() || a.local_queue == b.local_queue) return std::strong_ordering::equal;
+    const auto use_of = [this](LocalQueueId id) {
+        const auto found = uses_.find(id);
+        return found == uses_.end() ? Fraction{} : found->second;
+    };
+    return compare(use_of(a.local_queue), use_of(b.local_queue));
+}
+
+bool Pending::before(const Candidate& a, const Candidate& b, Time now) const {
+    const auto uses = compare_uses(a.key, b.key);
+    if (uses != 0) return uses < 0;
     const Rank left = rank_at(a.turn.rank, a.key.slope_millionths, now);
     const Rank right = rank_at(b.turn.rank, b.key.slope_millionths, now);
     if (left != right) return left > right;
@@ -166,12 +189,12 @@ bool Pending::before(const Candidate& a, const Candidate& b, Time now) {
 }
 
 void Pending::add_head(ClassKey key, const Class& which) {
-    heads_of(which)[key.slope_millionths].emplace(*which.members.begin(), key);
+    heads_of(which)[group_of(key)].emplace(*which.members.begin(), key);
 }
 
 void Pending::drop_head(ClassKey key, const Class& which) {
     Heads& heads = heads_of(which);
-    const auto by_turn = heads.find(key.slope_millionths);
+    const auto by_turn = heads.find(group_of(key));
     by_turn->second.erase(*which.members.begin());
     if (by_turn->second.empty()) heads.erase(by_turn);
 }

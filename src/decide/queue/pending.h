@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <compare>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "decide/decision.h"
 #include "decide/fit/shape.h"
 #include "decide/ids.h"
+#include "decide/quota/fraction.h"
 
 namespace muster::decide {
 
@@ -41,6 +43,7 @@ struct ClassKey {
     std::int64_t slope_millionths = 0;
     std::int64_t priority = 0;  // In queues whose workloads may preempt by it; else 0.
     ShapeId shape{};
+    LocalQueueId local_queue{};  // Where they are ordered by use; else always the same.
     friend auto operator<=>(const ClassKey&, const ClassKey&) = default;
 };
 
@@ -60,6 +63,9 @@ public:
     };
 
     void set_strategy(ClusterQueue::Strategy strategy);
+    /// What local queues have used of late: those go first that have used less. Empty: use does not
+    /// count. True when the order may be another one now.
+    bool set_uses(std::map<LocalQueueId, Fraction> uses);
     void insert(ClassKey key, const Turn& turn);
     void erase(ClassKey key, const Turn& turn);
 
@@ -110,11 +116,15 @@ private:
         bool blocked = false;
         Reason reason;
     };
-    // First members of classes, by slope: the order within a slope does not change with time.
-    using Heads = std::map<std::int64_t, std::map<Turn, ClassKey>>;
+    // First members of classes, by slope and local queue: the order within them does not change
+    // with time.
+    using Group = std::pair<std::int64_t, LocalQueueId>;
+    using Heads = std::map<Group, std::map<Turn, ClassKey>>;
 
-    static std::optional<Candidate> first(const Heads& heads, Time now);
-    static bool before(const Candidate& a, const Candidate& b, Time now);
+    static Group group_of(const ClassKey& key) { return {key.slope_millionths, key.local_queue}; }
+    std::optional<Candidate> first(const Heads& heads, Time now) const;
+    bool before(const Candidate& a, const Candidate& b, Time now) const;
+    std::strong_ordering compare_uses(const ClassKey& a, const ClassKey& b) const;
     Heads& heads_of(const Class& which) { return which.blocked ? blocked_ : open_; }
     void add_head(ClassKey key, const Class& which);
     void drop_head(ClassKey key, const Class& which);
@@ -126,6 +136,7 @@ private:
     Heads blocked_;
     std::optional<Candidate> leader_;
     Reason leaders_reason_;
+    std::map<LocalQueueId, Fraction> uses_;
     std::int64_t size_ = 0;
     std::int64_t blocked_size_ = 0;
     std::int64_t blocked_classes_ = 0;

@@ -1,43 +1,15 @@
-// decide/quota/share.cpp - comparing fractions without rounding.
+// decide/quota/share.cpp - the part of what can be lent that a node has borrowed.
 #include "decide/quota/share.h"
 
 #include <algorithm>
 #include <limits>
 #include <map>
 
+#include "decide/quota/fraction.h"
+
 namespace muster::decide {
 
 namespace {
-
-__extension__ typedef unsigned __int128 Wide;
-
-struct Fraction {
-    Wide over;
-    Wide under;  // Not 0.
-};
-
-// By whole parts, then by what remains turned upside down: nothing can overflow.
-std::strong_ordering compare(Fraction a, Fraction b) {
-    bool swapped = false;
-    while (true) {
-        const Wide whole_a = a.over / a.under;
-        const Wide whole_b = b.over / b.under;
-        if (whole_a != whole_b) {
-            return (whole_a < whole_b) != swapped ? std::strong_ordering::less
-                                                  : std::strong_ordering::greater;
-        }
-        const Wide rest_a = a.over % a.under;
-        const Wide rest_b = b.over % b.under;
-        if (rest_a == 0 && rest_b == 0) return std::strong_ordering::equal;
-        if (rest_a == 0 || rest_b == 0) {
-            return (rest_a == 0) != swapped ? std::strong_ordering::less
-                                            : std::strong_ordering::greater;
-        }
-        a = {a.under, rest_a};
-        b = {b.under, rest_b};
-        swapped = !swapped;
-    }
-}
 
 Wide wide(std::int64_t value) {
     return static_cast<Wide>(std::max<std::int64_t>(0, value));
