@@ -40,14 +40,35 @@ void add_groups(std::vector<Group>& groups, const std::vector<api::Kind>& kinds)
     }
 }
 
-const std::vector<Group>& all_groups() {
-    static const std::vector<Group> groups = [] {
+std::vector<Group> all_groups(const Context& context) {
+    static const std::vector<Group> kept = [] {
         std::vector<Group> made;
         add_groups(made, api::all_kinds());
         add_groups(made, api::review_kinds());
         return made;
     }();
+    std::vector<Group> groups = kept;
+    for (const Server::View& view : context.views) {
+        const bool known = std::any_of(groups.begin(), groups.end(), [&](const Group& group) {
+            return group.name == view.resource.group;
+        });
+        if (!known) groups.push_back({view.resource.group, view.versions});
+    }
     return groups;
+}
+
+/// Views of that group and version, each on the resource that it hangs on.
+std::vector<const Server::View*> views_of(const Context& context, const std::string& group,
+                                          const std::string& version) {
+    std::vector<const Server::View*> found;
+    for (const Server::View& view : context.views) {
+        const auto& versions = view.versions;
+        if (view.resource.group == group &&
+            std::find(versions.begin(), versions.end(), version) != versions.end()) {
+            found.push_back(&view);
+        }
+    }
+    return found;
 }
 
 Value texts(const std::vector<std::string>& list) {
@@ -107,10 +128,25 @@ Value aggregated_resource(const Context& context, const Row& row, const std::str
     return resource;
 }
 
+Value aggregated_view(const Server::View& view, const std::string& version) {
+    const std::string& group = view.resource.group;
+    const bool cluster = view.scope == Server::View::Scope::cluster;
+    return Value::object(
+        {{"resource", view.resource.plural},
+         {"responseKind", kind_reference(group, version, view.kind)},
+         {"scope", cluster ? "Cluster" : "Namespaced"},
+         {"singularResource", view.singular},
+         {"verbs", Value::array()},
+         {"subresources", Value::array({Value::object(
+                              {{"subresource", view.subresource},
+                               {"responseKind", kind_reference(group, version, view.answer_kind)},
+                               {"verbs", texts({"get"})}})})}});
+}
+
 /// APIGroupDiscoveryList: of the core group for /api, of the others for /apis.
 Value aggregated(const Context& context, bool core, const std::string& form_version) {
     Value items = Value::array();
-    for (const Group& group : all_groups()) {
+    for (const Group& group : all_groups(context)) {
         if (group.name.empty() != core) continue;
         Value versions = Value::array();
         for (const std::string& version : group.versions) {
@@ -118,6 +154,8 @@ Value aggregated(const Context& context, bool core, const std::string& form_vers
             for (const Row& row : rows_of(group.name, version)) {
                 resources.push(aggregated_resource(context, row, version));
             }
+            for (const Server::View* view : views_of(context, group.name, version))
+                resources.push(aggregated_view(*view, version));
             versions.push(Value::object(
                 {{"version", version}, {"resources", resources}, {"freshness", "Current"}}));
         }
@@ -167,6 +205,19 @@ Value resource_list(const Context& context, const Group& group, const std::strin
             }
             resources.push(std::move(entry));
         }
+    }
+    for (const Server::View* view : views_of(context, group.name, version)) {
+        const bool namespaced = view->scope == Server::View::Scope::namespaced;
+        resources.push(Value::object({{"name", view->resource.plural},
+                                      {"singularName", view->singular},
+                                      {"namespaced", namespaced},
+                                      {"kind", view->kind},
+                                      {"verbs", Value::array()}}));
+        resources.push(Value::object({{"name", view->resource.plural + "/" + view->subresource},
+                                      {"singularName", ""},
+                                      {"namespaced", namespaced},
+                                      {"kind", view->answer_kind},
+                                      {"verbs", texts({"get"})}}));
     }
     return Value::object({{"kind", "APIResourceList"},
                           {"apiVersion", "v1"},
@@ -222,7 +273,7 @@ void serve_root(Context& context, Exchange& exchange, bool core) {
         return;
     }
     Value groups = Value::array();
-    for (const Group& group : all_groups()) {
+    for (const Group& group : all_groups(context)) {
         if (!group.name.empty()) groups.push(group_entry(group));
     }
     send_value(exchange, 200,
@@ -231,7 +282,7 @@ void serve_root(Context& context, Exchange& exchange, bool core) {
 
 void serve_group(Context& context, Exchange& exchange, const std::string& name,
                  const std::string& version) {
-    const auto& groups = all_groups();
+    const std::vector<Group> groups = all_groups(context);
     const auto group = std::find_if(groups.begin(), groups.end(),
                                     [&](const Group& each) { return each.name == name; });
     if (group == groups.end()) throw no_such_resource();

@@ -39,6 +39,48 @@ TEST_CASE("aggregated discovery tells everything in two answers") {
     CHECK(server.get_as("/apis", aggregated)->json()["items"].size() > 8);
 }
 
+TEST_CASE("what is only looked at is found in discovery, and needs the right to look") {
+    TestServer server;
+    using View = Server::View;
+    server.server.add_view({{"view.example.com", "things"},
+                            {"v2", "v1"},
+                            View::Scope::namespaced,
+                            "thing",
+                            "Thing",
+                            "state",
+                            "ThingState",
+                            [](const net::Request& request, const api::Key& key,
+                               const std::shared_ptr<net::Responder>& responder) {
+                                net::Response response;
+                                response.body =
+                                    make_bytes(key.ns + "/" + key.name + " " +
+                                               std::string(request.query_value("limit")));
+                                responder->respond(response);
+                            }});
+    const std::string path = "/apis/view.example.com/v1/namespaces/ns/things/a/state";
+    CHECK(server.get(path + "?limit=3")->text == "ns/a 3");
+    CHECK(server.get("/apis/view.example.com/v3/namespaces/ns/things/a/state")->status == 404);
+    CHECK(server.get("/apis/view.example.com/v1/things/a/state")->status == 404);
+    CHECK(server.send(server.request("DELETE", path))->status == 405);
+    const api::Value list = server.get("/apis/view.example.com/v1")->json();
+    const api::Value* state = named(list["resources"], "name", "things/state");
+    REQUIRE(state != nullptr);
+    CHECK((*state)["kind"].text() == "ThingState");
+    CHECK((*state)["namespaced"].boolean_or(false));
+    const api::Value group = server.get("/apis/view.example.com")->json();
+    CHECK(group["preferredVersion"]["version"].text() == "v2");
+    const api::Value all = server.get_as("/apis", aggregated)->json();
+    CHECK(all.path("items").size() > 8);
+    const api::Value* found = nullptr;
+    for (const api::Value& item : all["items"].items()) {
+        if (item["metadata"]["name"].text() == "view.example.com") found = &item;
+    }
+    REQUIRE(found != nullptr);
+    const api::Value& things = (*found)["versions"][0]["resources"][0];
+    CHECK(things["resource"].text() == "things");
+    CHECK(things["subresources"][0]["subresource"].text() == "state");
+}
+
 TEST_CASE("old discovery walks group by group, with or without a slash at the end") {
     TestServer server;
     CHECK(server.get("/api")->json()["versions"][0].text() == "v1");

@@ -73,6 +73,7 @@ struct Context {
     Node* node = nullptr;
     std::vector<api::AdmissionHook> hooks;
     std::map<std::pair<api::GroupResource, std::string>, Server::Answer> answers;
+    std::vector<Server::View> views;
 
     // Indexes, told of every staged write (see commit.h).
     Rbac rbac;

@@ -85,8 +85,27 @@ void find_served(Exchange& exchange) {
     if (exchange.version->deprecated) warn_of_deprecation(exchange);
 }
 
+/// Answers what is only looked at. False: the path is none of that.
+bool serve_view(Context& context, const ExchangePtr& exchange) {
+    const Route& route = exchange->route;
+    for (const Server::View& view : context.views) {
+        const bool named = route.ns.empty() == (view.scope == Server::View::Scope::cluster) &&
+                           std::find(view.versions.begin(), view.versions.end(), route.version) !=
+                               view.versions.end();
+        if (route.group != view.resource.group || route.plural != view.resource.plural ||
+            route.subresource != view.subresource || route.name.empty() || !named) {
+            continue;
+        }
+        if (route.verb != "get") throw method_not_allowed();
+        view.answer(exchange->request, {view.resource, route.ns, route.name}, exchange->responder);
+        return true;
+    }
+    return false;
+}
+
 void serve_resource(Context& context, const ExchangePtr& exchange) {
     const Route& route = exchange->route;
+    if (serve_view(context, exchange)) return;
     if (const api::Kind* review = find_review(route); review != nullptr && route.name.empty()) {
         if (review->kind != "Binding") {
             serve_review(context, exchange, *review);
@@ -193,6 +212,10 @@ void Server::set_node(Node* node) {
 
 void Server::add_admission(api::AdmissionHook hook) {
     state_->context.hooks.push_back(std::move(hook));
+}
+
+void Server::add_view(View view) {
+    state_->context.views.push_back(std::move(view));
 }
 
 void Server::add_answer(api::GroupResource resource, std::string subresource, Answer answer) {

@@ -81,6 +81,21 @@ public:
                                       std::shared_ptr<net::Responder> responder)>;
     void add_answer(api::GroupResource resource, std::string subresource, Answer answer);
 
+    /// What is only looked at: GET .../NAME/SUBRESOURCE in a group of its own, of which nothing is
+    /// kept. Clients find it in discovery, and need the right to `get` RESOURCE/SUBRESOURCE.
+    struct View {
+        api::GroupResource resource;
+        std::vector<std::string> versions;  // The preferred first.
+        enum class Scope { cluster, namespaced };
+        Scope scope = Scope::cluster;
+        std::string singular;
+        std::string kind;  // Of the resource itself.
+        std::string subresource;
+        std::string answer_kind;
+        Answer answer;
+    };
+    void add_view(View view);
+
     /// Creates what every cluster has: system namespaces, default roles and bindings, priority
     /// classes, the kubernetes service. Repeatable. `done` when durable.
     void bootstrap(std::function<void()> done);

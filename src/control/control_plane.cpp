@@ -46,6 +46,15 @@ std::optional<std::string> Questions::why(const api::Key& key, Time now) const {
     return api::to_json(answer);
 }
 
+std::optional<std::string> Questions::pending_workloads(const api::Key& key,
+                                                        const std::string& version,
+                                                        queue::Window window, Time now) const {
+    const api::Value answer =
+        queue::pending_workloads(queues_, runner_.seen(), key, version, window, now);
+    if (answer.is_null()) return std::nullopt;
+    return api::to_json(answer);
+}
+
 std::vector<api::GroupResource> explainable() {
     return queue::explainable();
 }

@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "control/cluster/cluster.h"
 #include "control/queue/settings.h"
+#include "control/queue/visibility.h"
 #include "control/runner.h"
 
 namespace muster::control::queue {
@@ -41,6 +42,10 @@ public:
 
     /// Why it waits, as JSON text; absent when there is no such object (control/queue/explain.h).
     std::optional<std::string> why(const api::Key& key, Time now) const;
+
+    /// Who waits in a queue, as JSON text (control/queue/visibility.h); absent when there is none.
+    std::optional<std::string> pending_workloads(const api::Key& key, const std::string& version,
+                                                 queue::Window window, Time now) const;
 
 private:
     const Runner& runner_;

@@ -110,6 +110,10 @@ std::optional<std::int64_t> weighted_share_of_cohort(const State& state, std::st
 /// The workloads that wait in a cluster queue (empty name: those without a queue), first first.
 std::vector<std::string> waiting_in(const State& state, std::string_view cluster_queue, Time now);
 
+/// Everybody who is pending in a cluster queue: first those in its order, then those who must wait
+/// for something else before they are in it (a backoff, a stopped queue).
+std::vector<std::string> pending_in(const State& state, std::string_view cluster_queue, Time now);
+
 /// The reason for which it waits, as last decided. Absent when it does not wait or is unknown.
 std::optional<WaitReason> wait_reason(const State& state, std::string_view workload);
 

@@ -90,15 +90,14 @@ void add_held(const World& world, const Held& held, QueueReport& report,
 
 std::optional<QueueReport::PastUse> past_use_of(const World& world, LocalQueueId id) {
     const auto found = world.consumptions.find(id);
-    if (!world.options.admission_sharing || found == world.consumptions.end())
-        return std::nullopt;
+    if (!world.options.admission_sharing || found == world.consumptions.end()) return std::nullopt;
     QueueReport::PastUse use;
     use.updated = found->second.updated;
     for (const auto& [resource, amount] : found->second.thousandths)
         use.thousandths[world.book.resources.name_of(resource)] = amount;
-    use.weighted = in_thousandths(weighted_use(found->second, *world.options.admission_sharing,
-                                               world.book.resources,
-                                               world.local_queue(id).spec->weight));
+    use.weighted =
+        in_thousandths(weighted_use(found->second, *world.options.admission_sharing,
+                                    world.book.resources, world.local_queue(id).spec->weight));
     return use;
 }
 
@@ -218,6 +217,25 @@ std::vector<std::string> waiting_in(const State& state, std::string_view cluster
     const auto id = world.queue_names.find(cluster_queue);
     if (!id) return names;
     for (const Turn& turn : world.queue(*id).pending.in_order(now))
+        names.push_back(*turn.name);
+    return names;
+}
+
+std::vector<std::string> pending_in(const State& state, std::string_view cluster_queue, Time now) {
+    const World& world = state.world();
+    std::vector<std::string> names = waiting_in(state, cluster_queue, now);
+    const auto id = world.queue_names.find(cluster_queue);
+    if (!id) return names;
+    std::vector<Turn> others;
+    for (const LocalQueueId local : world.queue(*id).local_queues) {
+        if (world.local_queue(local).spec->stop != StopPolicy::none) continue;
+        for (const WorkloadId member : world.local_queue(local).members) {
+            if (is_pending(world.workload(member)) && !world.workload(member).enqueued)
+                others.push_back(world.turn_of(member));
+        }
+    }
+    std::sort(others.begin(), others.end());
+    for (const Turn& turn : others)
         names.push_back(*turn.name);
     return names;
 }

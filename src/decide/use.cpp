@@ -79,7 +79,8 @@ void World::refund(WorkloadId id) {
     refresh_uses(entry.held->queue);
 }
 
-// Adds up what is due, and what is new. The next time is when the first of those that use anything is due again.
+// Adds up what is due, and what is new. The next time is when the first of those that use anything
+// is due again.
 std::optional<Time> Deciding::add_up_uses() {
     if (!world.options.admission_sharing) return std::nullopt;
     const std::optional<Time> due_before = world.uses_due;

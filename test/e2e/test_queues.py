@@ -1,5 +1,18 @@
 # test/e2e/test_queues.py - jobs through the default queue on the real program.
+import json
+import shutil
+import subprocess
+
+import pytest
+
 from conftest import QUEUES, job
+
+
+def raw(muster, path: str) -> str:
+    done = subprocess.run(["kubectl", "--kubeconfig", str(muster.kubeconfig), "get", "--raw", path], capture_output=True, text=True,
+                          timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def condition(thing: dict, kind: str) -> dict:
@@ -71,3 +84,31 @@ def test_many_jobs_at_once_all_complete(muster):
     # The queue's status is written in the same breath as a Workload's end, not before the Job's own.
     muster.until("the quota is free", lambda: muster.get("clusterqueue", "cluster-queue")["status"].get(
         "reservingWorkloads", 0) == 0)
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_who_waits_is_listed_by_the_visibility_api(muster):
+    muster.apply(QUEUES)
+    muster.apply(job("holder", '["sleep", "600"]', cpu="8"))
+    muster.until("the holder runs", lambda: muster.get("-n", "sandbox", "job", "holder")["status"].get("active") == 1)
+    for name in ("first", "second", "third"):
+        muster.apply(job(name, cpu="5"))
+    base = "/apis/visibility.kueue.x-k8s.io/v1beta2"
+
+    def names(path: str) -> list:
+        return [item["metadata"]["name"].rsplit("-", 1)[0] for item in json.loads(raw(muster, path))["items"]]
+
+    everybody = ["job-first", "job-second", "job-third"]
+    queue = muster.get("clusterqueues")["items"][0]["metadata"]["name"]
+    of_cluster = f"{base}/clusterqueues/{queue}/pendingworkloads"
+    muster.until("all wait", lambda: sorted(names(of_cluster)) == everybody)
+    of_local = f"{base}/namespaces/sandbox/localqueues/local-queue-test/pendingworkloads"
+    summary = json.loads(raw(muster, of_local))
+    assert summary["kind"] == "PendingWorkloadsSummary"
+    assert [item["positionInLocalQueue"] for item in summary["items"]] == [0, 1, 2]
+    assert summary["items"][0]["localQueueName"] == "local-queue-test"
+    assert names(of_local + "?offset=1&limit=1") == names(of_local)[1:2]
+    assert {r["name"] for r in json.loads(raw(muster, base))["resources"]} >= {"clusterqueues/pendingworkloads", "localqueues/pendingworkloads"}
+    admitted = f'kueue_admitted_active_workloads{{cluster_queue="{queue}",replica_role="standalone"}} 1\n'
+    waiting = f'kueue_pending_workloads{{cluster_queue="{queue}",status="inadmissible",replica_role="standalone"}} 3\n'
+    muster.until("the metrics say so too", lambda: all(line in raw(muster, "/metrics") for line in (admitted, waiting)))

@@ -46,6 +46,8 @@ public:
     const decide::State& state() const { return state_; }
     /// The name under which `decide` knows a Workload or an AppWrapper. Absent: it does not.
     std::optional<std::string> id_of(const api::Key& key) const;
+    /// The other way; null when there is none of that name.
+    const api::Key* key_of(const std::string& id) const;
 
 private:
     /// A Workload or an AppWrapper.

@@ -429,6 +429,11 @@ void QueuePlanner::mark_all_queues(const kube::Cache& seen) {
     }
 }
 
+const api::Key* QueuePlanner::key_of(const std::string& id) const {
+    const auto found = key_of_.find(id);
+    return found == key_of_.end() ? nullptr : &found->second;
+}
+
 std::optional<std::string> QueuePlanner::id_of(const api::Key& key) const {
     const auto found = entries_.find(key);
     if (found == entries_.end() || found->second.id.empty()) return std::nullopt;
