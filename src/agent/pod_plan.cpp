@@ -148,10 +148,7 @@ void Planner::watch_over(const ContainerSpec& spec, const ContainerSeen& contain
     if (container.stopping) return stop(spec, container, container.stop_grace);
     if (container.post_start == Hook::none && (*spec.value)["lifecycle"].has("postStart"))
         return act(Action::Kind::post_start, spec.name);
-    if (container.post_start == Hook::failed) {
-        plan_.events.push_back({"Warning", "FailedPostStartHook", "PostStartHook failed"});
-        return stop(spec, container, grace_of(pod_));
-    }
+    if (container.post_start == Hook::failed) return stop(spec, container, grace_of(pod_));
     if (container.post_start == Hook::under_way) return;
     ask_probes(spec, container);
 }

@@ -121,7 +121,8 @@ void PodWorker::run_hook(const std::string& name, const char* field,
             if (container.attempt != attempt) return;
             container.*which = passed ? ContainerSeen::Hook::done : ContainerSeen::Hook::failed;
             if (!passed)
-                record("Warning", "Failed" + title + "Hook", title + "Hook failed: " + text);
+                record("Warning", "Failed" + title + "Hook",
+                       title + "Hook failed" + (text.empty() ? "" : ": " + text));
             step();
         }));
 }

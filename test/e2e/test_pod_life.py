@@ -117,6 +117,7 @@ def test_post_start_runs_and_its_failure_ends_the_container(muster):
     seen = ended(muster, "unlucky")
     assert seen["status"]["phase"] == "Failed"
     muster.until("an event says so", lambda: all(word in events_of(muster, "unlucky") for word in ("PostStartHook failed", "no luck")))
+    assert str(events_of(muster, "unlucky")).count("PostStartHook failed") == 1
 
 
 # Restarts and logs
