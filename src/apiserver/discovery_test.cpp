@@ -103,7 +103,22 @@ TEST_CASE("OpenAPI v3 has an index of documents that never change") {
     const ReplyPtr document = server.get(address);
     CHECK(document->headers.get("Cache-Control") == "public, immutable");
     CHECK(document->json()["openapi"].text().substr(0, 2) == "3.");
-    CHECK(server.get("/openapi/v2")->status == 404);
+    CHECK(server.get("/openapi/v4")->status == 404);
+}
+
+TEST_CASE("OpenAPI v2 is there and empty: kubectl asks it about kinds that v3 does not have") {
+    TestServer server;
+    const ReplyPtr json = server.get("/openapi/v2");
+    CHECK(json->status == 200);
+    CHECK(json->json()["swagger"].text() == "2.0");
+    CHECK(json->json()["definitions"].empty());
+    const ReplyPtr binary =
+        server.get_as("/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
+    CHECK(binary->status == 200);
+    CHECK(binary->text.substr(0, 5) ==
+          "\x0a\x03"
+          "2.0");
+    CHECK(binary->text.find("/openapi/v3") != std::string::npos);
 }
 
 }  // namespace

@@ -3,12 +3,14 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "api/json.h"
 #include "api/openapi.h"
 #include "apiserver/answer.h"
 #include "apiserver/status_error.h"
+#include "base/verify.h"
 #include "net/secret.h"
 
 namespace muster::apiserver {
@@ -40,6 +42,49 @@ const std::map<std::string, Document>& documents() {
     return made;
 }
 
+constexpr std::string_view old_swagger = "2.0";
+constexpr std::string_view old_title = "Muster";
+constexpr std::string_view old_version = "v3";
+constexpr std::string_view old_description = "The schemas are published at /openapi/v3.";
+
+/// A field of a protobuf message that holds text or a message.
+void add_field(std::string& message, int number, std::string_view content) {
+    VERIFY(content.size() < 128);  // One byte of length.
+    message += static_cast<char>(number << 3 | 2);
+    message += static_cast<char>(content.size());
+    message += content;
+}
+
+/// OpenAPI v2 without any schema: kubectl asks it about kinds that v3 does not have, and says that
+/// there is no such kind only when it gets an answer.
+void send_old(Exchange& exchange) {
+    if (exchange.request.headers.get("Accept").find("proto-openapi.spec.v2") ==
+        std::string_view::npos) {
+        send_value(
+            exchange, 200,
+            api::Value::object({{"swagger", old_swagger},
+                                {"info", api::Value::object({{"title", old_title},
+                                                             {"version", old_version},
+                                                             {"description", old_description}})},
+                                {"paths", api::Value::object()},
+                                {"definitions", api::Value::object()}}));
+        return;
+    }
+    std::string info;
+    add_field(info, 1, old_title);
+    add_field(info, 2, old_version);
+    add_field(info, 3, old_description);
+    std::string document;
+    add_field(document, 1, old_swagger);
+    add_field(document, 2, info);
+    add_field(document, 8, "");  // No paths.
+    net::Response response;
+    response.headers.add("Content-Type",
+                         "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
+    response.body = make_bytes(std::move(document));
+    exchange.responder->respond(std::move(response));
+}
+
 void send_index(Exchange& exchange) {
     api::Value paths = api::Value::object();
     for (const auto& [path, document] : documents()) {
@@ -57,12 +102,12 @@ void serve_openapi(Exchange& exchange) {
         send_index(exchange);
         return;
     }
-    const std::string prefix = "/openapi/v3/";
-    if (!path.starts_with(prefix)) {
-        throw StatusError(Reason::not_found,
-                          "this server publishes OpenAPI v3 at /openapi/v3, not "
-                          "v2");
+    if (path == "/openapi/v2") {
+        send_old(exchange);
+        return;
     }
+    const std::string prefix = "/openapi/v3/";
+    if (!path.starts_with(prefix)) throw no_such_resource();
     const auto found = documents().find(path.substr(prefix.size()));
     if (found == documents().end()) throw no_such_resource();
     const Document& document = found->second;

@@ -72,6 +72,14 @@ def test_apply_and_every_output_of_get(kubectl):
     kubectl("delete", "pod", "shown", "--wait=false")
 
 
+@pytest.mark.parametrize("version, kind", [("ray.io/v1", "RayThing"), ("v1", "Pood"), ("nothing.io/v1", "Bar")])
+def test_an_unknown_kind_is_named(kubectl, version, kind):
+    file = f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\n"
+    for verb in ("create", "apply"):
+        said = kubectl(verb, "-f", "-", input=file, check=False)
+        assert f'no matches for kind "{kind}" in version "{version}"' in said, said
+
+
 def test_describe(kubectl, sleeper):
     said = kubectl("describe", "pod", sleeper)
     for word in ("busybox", "Started", "Ready             True", "Node:", "laptop", "Events:"):
