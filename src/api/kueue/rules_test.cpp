@@ -93,6 +93,23 @@ TEST_CASE("who is in no cohort neither borrows nor lends, and nobody lends more 
     CHECK(faults(R"("cohort":"c",)") == std::vector<std::string>{own});
 }
 
+TEST_CASE("queues may go by use, and local queues have weights that make sense") {
+    CHECK(
+        validate_cluster_queue(
+            queue_with(R"({"admissionScope":{"admissionMode":"UsageBasedAdmissionFairSharing"}})"),
+            nullptr)
+            .empty());
+    const auto local = [](const char* weight) {
+        Value queue = Value::object({{"spec", Value::object({{"clusterQueue", "q"}})}});
+        queue.at("spec").at("fairSharing").set("weight", weight);
+        return validate_local_queue(queue, nullptr);
+    };
+    CHECK(local("2.5").empty());
+    CHECK(local("0").empty());
+    REQUIRE(local("-1").size() == 1);
+    CHECK(local("-1")[0].field == "spec.fairSharing.weight");
+}
+
 TEST_CASE("rules that exclude each other and odd weights are refused") {
     const std::vector<FieldError> errors =
         validate_cluster_queue(queue_with(R"({"cohort":"c","fairSharing":{"weight":"-1"},

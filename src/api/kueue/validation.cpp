@@ -25,16 +25,9 @@ struct NotYet {
 
 const std::vector<NotYet>& not_yet_of_cluster_queues() {
     static const std::vector<NotYet> table = {
-        {"spec.admissionScope", {}, "admission fair sharing is"},
         {"spec.concurrentAdmissionPolicy", {}, "concurrent admission is"},
         {"spec.quotaManagement", {}, "quota management is"},
     };
-    return table;
-}
-
-const std::vector<NotYet>& not_yet_of_local_queues() {
-    static const std::vector<NotYet> table = {
-        {"spec.fairSharing.weight", {"1", ""}, "fair sharing is"}};
     return table;
 }
 
@@ -384,7 +377,8 @@ std::vector<FieldError> validate_local_queue(const Value& object, const Value* o
     if (old != nullptr && !((*old)["spec"]["clusterQueue"] == queue)) {
         errors.push_back(invalid(spec.child("clusterQueue"), queue, "field is immutable"));
     }
-    refuse_all(not_yet_of_local_queues(), object, errors);
+    check_weight(object["spec"]["fairSharing"]["weight"], spec.child("fairSharing").child("weight"),
+                 errors);
     return errors;
 }
 
