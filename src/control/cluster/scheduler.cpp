@@ -178,11 +178,21 @@ void Scheduler::failed(const Write& write) {
         waiting->second.told.clear();
         return;
     }
+    if (assumed_.contains(name)) unsure_.insert(write.key);
+}
+
+void Scheduler::looked(const api::Key& key, const kube::Object* found) {
+    const std::string name = full_name(key);
     const auto assumed = assumed_.find(name);
-    if (assumed == assumed_.end()) return;  // Seen bound, or gone, meanwhile.
+    if (assumed == assumed_.end()) return;                     // Seen bound, or gone, meanwhile.
+    if (found != nullptr && !node_of(*found).empty()) return;  // It will be seen bound.
     Waiting waiting = std::move(assumed->second.second);
     assumed_.erase(assumed);
     unseat(name);
+    if (found == nullptr) return;
+    waiting.uid = found->uid;
+    waiting.labels = found->value["metadata"]["labels"];
+    waiting.gates = found->value["spec"]["schedulingGates"];
     waiting.tried = false;
     waiting.folded.reset();  // Its labels may have changed while it was assumed.
     waiting_.emplace(name, std::move(waiting));
@@ -191,6 +201,8 @@ void Scheduler::failed(const Write& write) {
 Reconciled Scheduler::plan(const kube::Cache& seen, Time now) {
     Reconciled result;
     if (!seen.synced()) return result;
+    for (const api::Key& key : std::exchange(unsure_, {}))
+        result.looks.push_back(key);
     for (const Bound& bound : std::exchange(bound_, {})) {
         result.events.push_back(
             {bound.pod, "Normal", "Scheduled",

@@ -19,14 +19,15 @@ namespace muster::control::cluster {
 /// Pods are tried when they come, and again exactly when room may have appeared: a node was added
 /// or changed, a seated pod is gone, a pod was seated that another wants to be near to. A pod keeps
 /// its room until its processes are gone: while it terminates it is still seated, Succeeded and
-/// Failed ones are not. A decided seat counts as taken until the pod is seen bound or the binding
-/// has failed.
+/// Failed ones are not. A decided seat counts as taken until the pod is seen bound, or the server
+/// has said after a failed binding that it is not.
 class Scheduler : public Planner {
 public:
     std::string name() const override { return "default-scheduler"; }
     std::vector<std::pair<api::GroupResource, std::string>> watches() const override;
     void observe(const kube::Object* before, const kube::Object* after) override;
     void failed(const Write& write) override;
+    void looked(const api::Key& key, const kube::Object* found) override;
     Reconciled plan(const kube::Cache& seen, Time now) override;
 
 private:
@@ -63,8 +64,9 @@ private:
     std::map<std::string, api::Key> unfolded_;    // Bound pods whose shape is not read yet.
     std::map<std::string, Waiting> waiting_;
     std::map<std::string, std::pair<std::string, Waiting>>
-        assumed_;               // Binding on its way: name -> node, pod.
-    std::vector<Bound> bound_;  // Seen bound by us; their events are due.
+        assumed_;                // Binding on its way: name -> node, pod.
+    std::set<api::Key> unsure_;  // Their binding failed, and may have been done all the same.
+    std::vector<Bound> bound_;   // Seen bound by us; their events are due.
 };
 
 }  // namespace muster::control::cluster

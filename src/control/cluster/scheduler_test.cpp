@@ -141,6 +141,25 @@ TEST_CASE("a seat whose binding is on its way is not given twice, and is free wh
     CHECK(world.node_of("b") == "n1");
 }
 
+TEST_CASE("a seat whose binding failed stays taken until the server says that it was not done") {
+    Placing world;
+    world.node("n1", "2");
+    world.pod("a", "2");
+    const Reconciled first = world.scheduler.plan(world.seen, world.now);
+    REQUIRE(first.writes.size() == 1);
+    world.scheduler.failed(first.writes[0]);  // Perhaps only the answer was lost.
+    world.pod("b", "2");
+    const Reconciled unsure = world.scheduler.plan(world.seen, world.now);
+    REQUIRE(unsure.looks.size() == 1);
+    CHECK(unsure.looks[0] == world.of("a")->key);
+    REQUIRE(unsure.writes.size() == 1);
+    CHECK(unsure.writes[0].subresource == "status");  // That b does not fit.
+    world.scheduler.looked(world.of("a")->key, world.of("a").get());
+    world.plan();
+    CHECK(world.node_of("a") == "n1");
+    CHECK(world.node_of("b").empty());
+}
+
 TEST_CASE("what placement would have to ignore keeps the pod waiting, in words") {
     Placing world;
     world.node("n1", "2");
