@@ -121,7 +121,7 @@ std::optional<JobEnd> end_of(const JobKind& kind, const Value& object) {
 
 bool are_pods_ready(const JobKind& kind, const Value& object) {
     if (!kind.ready_field.empty())
-        return object.path(kind.ready_field).text_or("") == kind.ready_value;
+        return object.path(kind.ready_field).text_or("").starts_with(kind.ready_value);
     std::int64_t wanted = 0;
     for (const PodSet& set : pod_sets_of(kind, object))
         wanted += set.count;
