@@ -205,6 +205,29 @@ std::string fault_text(const Value& status) {
     return status["state"].text_or("") == "failed" ? status["reason"].text() : std::string();
 }
 
+/// Its Workload when that has quota and waits for its admission checks; else null.
+kube::ObjectPtr checked_workload(const QueuePlanner& planner, const kube::Cache& seen,
+                                 const std::string& id) {
+    const api::Key* key = planner.key_of(id);
+    auto workload = key != nullptr && key->resource == workloads ? seen.find(*key) : nullptr;
+    if (workload == nullptr || !has_admission(workload->value) || is_admitted(workload->value) ||
+        is_evicted(workload->value)) {
+        return nullptr;
+    }
+    return workload;
+}
+
+std::string checks_text(const kube::Object& workload) {
+    std::vector<std::string> parts;
+    for (const Value& check : workload.value["status"]["admissionChecks"].items()) {
+        if (check["state"].text_or("") == "Ready") continue;
+        const std::string message = check["message"].text();
+        parts.push_back(check["name"].text() + " is " + check["state"].text() +
+                        (message.empty() ? "" : " (" + message + ")"));
+    }
+    return join(parts, ", ") + ".";
+}
+
 }  // namespace
 
 std::vector<api::GroupResource> explainable() {
@@ -224,6 +247,9 @@ Value explain(const QueuePlanner& planner, const kube::Cache& seen, const api::K
     }
     const auto id = find_id(planner, seen, *object);
     if (id) {
+        if (const auto workload = checked_workload(planner, seen, *id))
+            return plain_answer("reserved", *id + " has its quota and starts when its admission " +
+                                                "checks are ready: " + checks_text(*workload));
         Value answer = to_value(decide::why(planner.state(), *id, now));
         // In the words of a Workload's condition, also for what has none.
         if (const auto told = decide::wait_reason(planner.state(), *id))

@@ -7,6 +7,7 @@
 
 #include "control/fold_pod.h"
 #include "control/queue/checks.h"
+#include "control/queue/explain.h"
 #include "control/queue/small_queues.h"
 
 namespace muster::control::queue {
@@ -69,6 +70,10 @@ TEST_CASE("quota is reserved first, and the job starts when its check is ready")
     CHECK_FALSE(world.has_event("Admitted"));
     CHECK(world.count("reservingWorkloads") == 1);
     CHECK(world.count("admittedWorkloads") == 0);
+    CHECK(
+        explain(world.planner, world.seen, world.job_now("train")->key, world.now)["text"].text() ==
+        "job team/train has its quota and starts when its admission checks are ready: budget is "
+        "Pending.");
     const auto usage = [&](const char* field) {
         return world.find(cluster_queues, "", "cluster-queue")
             ->value["status"][field][0]["resources"][0]["total"]
@@ -302,126 +307,6 @@ TEST_CASE("behind a closed admission gate a job is not in the queue") {
     CHECK(world.has_event("AdmissionGateCleared"));
 }
 
-TEST_CASE("the wait before a new try doubles up to its maximum") {
-    WaitForPodsReady policy;
-    policy.backoff_base_seconds = 10;
-    policy.backoff_max_seconds = 60;
-    CHECK(backoff(policy, 1) == seconds(10));
-    CHECK(backoff(policy, 2) == seconds(20));
-    CHECK(backoff(policy, 3) == seconds(40));
-    CHECK(backoff(policy, 4) == seconds(60));
-    CHECK(backoff(policy, 1'000'000) == seconds(60));
-}
-
-/// With waitForPodsReady.
-LifePolicy impatient() {
-    LifePolicy policy;
-    policy.wait_for_pods_ready.emplace();
-    policy.wait_for_pods_ready->timeout = seconds(30);
-    policy.wait_for_pods_ready->recovery_timeout = seconds(50);
-    policy.wait_for_pods_ready->backoff_limit = 2;
-    policy.wait_for_pods_ready->backoff_base_seconds = 10;
-    return policy;
-}
-
-TEST_CASE(
-    "pods that do not become ready in time are sent back, later each time, and then for good") {
-    SmallQueues world(impatient());
-    world.job("train", "cpu: 3");
-    world.rest();
-    REQUIRE(is_admitted(world.workload_of("train")->value));
-    const auto state = [&] { return world.workload_of("train")->value["status"]["requeueState"]; };
-    world.now = world.now + seconds(31);
-    world.rest();
-    CHECK(world.condition("train", "Evicted")["reason"].text() == "PodsReadyTimeout");
-    CHECK(world.condition("train", "Evicted")["message"].text() ==
-          "Exceeded the PodsReady timeout team/" + world.workload_of("train")->key.name);
-    CHECK(world.condition("train", "Requeued")["status"].text() == "False");
-    CHECK(state()["count"].integer_or(0) == 1);
-    CHECK_FALSE(has_admission(world.workload_of("train")->value));
-    world.now = world.now + seconds(11);
-    world.rest();
-    CHECK(is_admitted(world.workload_of("train")->value));
-    CHECK(world.condition("train", "Requeued")["reason"].text() == "BackoffFinished");
-    world.now = world.now + seconds(31);
-    world.rest();
-    CHECK(state()["count"].integer_or(0) == 2);
-    CHECK(fold_time(state()["requeueAt"]) > world.now + seconds(10));
-    world.now = world.now + seconds(21);
-    world.rest();
-    REQUIRE(is_admitted(world.workload_of("train")->value));
-    world.now = world.now + seconds(31);
-    world.rest();
-    CHECK(world.condition("train", "Evicted")["reason"].text() ==
-          "DeactivatedDueToRequeuingLimitExceeded");
-    CHECK(world.condition("train", "Evicted")["message"].text() ==
-          "The workload is deactivated due to exceeding the maximum number of re-queuing retries");
-    CHECK(state().empty());
-    const Value& stats = world.workload_of("train")->value["status"]["schedulingStats"];
-    CHECK(stats["evictions"][0]["reason"].text() == "PodsReadyTimeout");
-    CHECK(stats["evictions"][0]["underlyingCause"].text() == "WaitForStart");
-    CHECK(stats["evictions"][0]["count"].integer_or(0) == 2);
-    CHECK(stats["evictions"][1]["underlyingCause"].text() == "RequeuingLimitExceeded");
-    world.patch(world.workload_of("train"), "{spec: {active: true}}");
-    world.rest();
-    CHECK(is_admitted(world.workload_of("train")->value));
-}
-
-TEST_CASE("pods that were ready have their own time to recover") {
-    SmallQueues world(impatient());
-    world.job("train", "cpu: 3");
-    world.rest();
-    const auto ready = [&](int count) {
-        world.patch(world.job_now("train"), "{status: {ready: " + std::to_string(count) + "}}");
-        world.rest();
-    };
-    ready(1);
-    CHECK(world.condition("train", "PodsReady")["reason"].text() == "Started");
-    world.now = world.now + seconds(1000);
-    world.rest();
-    CHECK(is_admitted(world.workload_of("train")->value));
-    ready(0);
-    CHECK(world.condition("train", "PodsReady")["reason"].text() == "WaitForRecovery");
-    world.now = world.now + seconds(40);
-    ready(1);
-    CHECK(world.condition("train", "PodsReady")["reason"].text() == "Recovered");
-    world.rest();
-    CHECK(world.condition("train", "PodsReady")["reason"].text() == "Recovered");
-    ready(0);
-    world.now = world.now + seconds(51);
-    world.rest();
-    CHECK(world.condition("train", "Evicted")["reason"].text() == "PodsReadyTimeout");
-    CHECK(world.workload_of("train")
-              ->value["status"]["schedulingStats"]["evictions"][0]["underlyingCause"]
-              .text() == "WaitForRecovery");
-    CHECK(world.condition("train", "PodsReady")["reason"].text() == "WaitForStart");
-}
-
-TEST_CASE("what is over is removed when it has been kept long enough") {
-    LifePolicy policy = impatient();
-    policy.wait_for_pods_ready->backoff_limit = 0;
-    policy.retention = {seconds(100), seconds(200)};
-    SmallQueues world(policy);
-    world.job("done", "cpu: 1");
-    world.job("broken", "cpu: 1");
-    world.rest();
-    world.patch(world.job_now("done"),
-                "{status: {ready: 1, conditions: [{type: Complete, status: 'True'}]}}");
-    world.now = world.now + seconds(31);
-    world.rest();
-    REQUIRE(is_finished(world.workload_of("done")->value));
-    REQUIRE(world.condition("broken", "Evicted")["reason"].text() ==
-            "DeactivatedDueToRequeuingLimitExceeded");
-    world.now = world.now + seconds(101);
-    world.rest();
-    CHECK(world.workload_of("done") == nullptr);
-    CHECK(world.job_now("done") != nullptr);
-    CHECK(world.job_now("broken") != nullptr);
-    world.now = world.now + seconds(100);
-    world.rest();
-    CHECK(world.job_now("broken") == nullptr);
-}
-
 TEST_CASE("execution time adds up over evictions") {
     SmallQueues world;
     world.job("train", "cpu: 3", 1, ", kueue.x-k8s.io/max-exec-time-seconds: '100'");
@@ -443,6 +328,32 @@ TEST_CASE("execution time adds up over evictions") {
     CHECK(world.condition("train", "Evicted")["reason"].text() ==
           "DeactivatedDueToMaximumExecutionTimeExceeded");
     CHECK(world.has_event("MaximumExecutionTimeExceeded"));
+}
+
+TEST_CASE("both sides hear of a preemption") {
+    SmallQueues world;
+    world.patch(world.find(cluster_queues, "", "cluster-queue"),
+                "{spec: {preemption: {withinClusterQueue: LowerPriority}}}");
+    world.put(workload_priority_classes, "{metadata: {name: high}, value: 1000}");
+    world.job("low", "cpu: 9");
+    world.rest();
+    const auto victim = world.workload_of("low");
+    world.job("high", "cpu: 9", 1, ", kueue.x-k8s.io/priority-class: high");
+    world.rest();
+    const auto told = [&](std::string_view reason) {
+        for (const Event& event : world.events) {
+            if (event.reason == reason) return event.message;
+        }
+        return std::string();
+    };
+    CHECK(told("PreemptedWorkload") ==
+          "Preempted workload team/" + victim->key.name + " (UID: " + victim->uid +
+              ") in ClusterQueue cluster-queue; preemptor effective priority: 1000 (base: 1000, "
+              "boost: 0); preemptee effective priority: 0 (base: 0, boost: 0)");
+    CHECK(told("Preempted")
+              .ends_with("; preemptor effective priority: 1000 (base: 1000, boost: 0); preemptee "
+                         "effective priority: "
+                         "0 (base: 0, boost: 0)"));
 }
 
 }  // namespace

@@ -93,7 +93,11 @@ QueuePlanner::QueuePlanner(const Settings& settings, PlannerRim rim)
       rim_(std::move(rim)),
       shares_fairly_(settings.decisions.fair_sharing.has_value()) {
     if (rim_.metrics) metrics_ = std::make_unique<QueueMetrics>(rim_.metrics, settings.metrics);
-    decide::apply(state_, decide::OptionsSet{settings.decisions});
+    decide::Options options = settings.decisions;
+    const auto& wait = settings.life.wait_for_pods_ready;
+    if (wait && wait->admission == WaitForPodsReady::Admission::blocked)
+        options.blocking = decide::Options::Blocking::until_pods_ready;
+    decide::apply(state_, decide::OptionsSet{std::move(options)});
 }
 
 std::vector<std::pair<api::GroupResource, std::string>> QueuePlanner::watches() const {

@@ -9,6 +9,7 @@
 #include "control/fold_pod.h"
 #include "control/queue/fold.h"
 #include "control/queue/integration.h"
+#include "control/queue/life.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/planner.h"
@@ -258,7 +259,9 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
     const bool holds = has_admission(object->value);
     const bool ending = holds && is_evicted(object->value);
     if (!entry.over) {
-        const Identity identity{entry.id, entry.queued, not_before_of_workload(seen, *object)};
+        const Time queued =
+            queued_at(object->value, entry.queued, settings_.life.wait_for_pods_ready);
+        const Identity identity{entry.id, queued, not_before_of_workload(seen, *object)};
         apply(state_, decide::WorkloadSet{fold_workload(*object, identity, seen, settings_)});
     }
     if (holds && !entry.holds) {

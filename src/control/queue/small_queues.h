@@ -25,7 +25,8 @@ struct SmallQueues : cluster::SmallCluster {
     std::vector<Controller> controllers;
 
     explicit SmallQueues(const LifePolicy& policy = {})
-        : controllers(job_controllers(Settings{.life = policy})) {
+        : planner(Settings{.life = policy}),
+          controllers(job_controllers(Settings{.life = policy})) {
         followers.push_back(&planner);
         controllers.push_back(appwrapper::controller(app_wrappers));
         put(nodes,

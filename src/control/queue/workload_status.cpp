@@ -235,6 +235,28 @@ Told tell_waiting(const kube::Object& workload, const decide::WaitReason& reason
     return told;
 }
 
+/// Both sides are told, with the priorities that counted.
+void tell_preemption(const kube::Object& workload, const Eviction& eviction, Told& told) {
+    const auto priority = [](std::int64_t value) {
+        const std::string number = std::to_string(value);
+        return number + " (base: " + number + ", boost: 0)";
+    };
+    std::string priorities;
+    if (eviction.preemptor) {
+        priorities = "; preemptor effective priority: " + priority(eviction.preemptor_priority) +
+                     "; preemptee effective priority: " +
+                     priority(workload.value["spec"]["priority"].integer_or(0));
+    }
+    told.events.push_back({workload.key, "Normal", "Preempted", eviction.message + priorities, ""});
+    if (!eviction.preemptor) return;
+    told.events.push_back({*eviction.preemptor, "Normal", "PreemptedWorkload",
+                           "Preempted workload " + workload.key.ns + "/" + workload.key.name +
+                               " (UID: " + workload.uid + ") in ClusterQueue " +
+                               workload.value.path("status.admission.clusterQueue").text() +
+                               priorities,
+                           ""});
+}
+
 Told tell_evicted(const kube::Object& workload, Eviction eviction, Time now) {
     Told told{workload.value["status"], {}};
     if (is_evicted(workload.value)) return told;
@@ -257,7 +279,7 @@ Told tell_evicted(const kube::Object& workload, Eviction eviction, Time now) {
     if (!eviction.preemption.empty()) {
         set_condition(told.status.at("conditions"),
                       {"Preempted", "True", eviction.preemption, eviction.message}, now);
-        told.events.push_back({workload.key, "Normal", "Preempted", eviction.message, ""});
+        tell_preemption(workload, eviction, told);
     }
     if (eviction.reason.starts_with("Deactivated") && !has_admission(workload.value)) {
         set_condition(told.status.at("conditions"),
@@ -277,8 +299,13 @@ Eviction eviction_of(const decide::Evict& evict, const kube::Object* preemptor) 
                            ", JobUID: " + text_or_word(preemptor->label(job_uid_label), "UNKNOWN") +
                            ")";
     }
-    return {decide::eviction_reason(evict), decide::eviction_message(worded),
-            decide::preemption_reason(evict.cause)};
+    Eviction made{decide::eviction_reason(evict), decide::eviction_message(worded),
+                  decide::preemption_reason(evict.cause)};
+    if (preemptor != nullptr) {
+        made.preemptor = preemptor->key;
+        made.preemptor_priority = preemptor->value["spec"]["priority"].integer_or(0);
+    }
+    return made;
 }
 
 }  // namespace muster::control::queue

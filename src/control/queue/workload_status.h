@@ -2,6 +2,8 @@
 // words.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,8 @@ struct Eviction {
     std::string message;
     std::string preemption = {};        // The reason of Preempted; empty: nobody preempted it.
     std::string underlying_cause = {};  // More of the reason, for the statistics.
+    std::optional<api::Key> preemptor = std::nullopt;  // Who preempted it.
+    std::int64_t preemptor_priority = 0;
 };
 /// `preemptor` is who preempted it; null when nobody did or its object is not seen any more.
 Eviction eviction_of(const decide::Evict& evict, const kube::Object* preemptor = nullptr);

@@ -83,9 +83,11 @@ TEST_CASE("a preempted workload says who took its place, in conditions and an ev
           "Preempted to accommodate a workload (UID: u1, JobUID: j1) due to reclamation within the "
           "cohort; preemptor path: /c/a; preemptee path: /c/b");
     CHECK(told.status["schedulingStats"]["evictions"][0]["reason"].text() == "Preempted");
-    REQUIRE(told.events.size() == 2);
+    REQUIRE(told.events.size() == 3);
     CHECK(told.events[0].reason == "Preempted");
-    CHECK(told.events[1].reason == "EvictedDueToPreempted");
+    CHECK(told.events[1].reason == "PreemptedWorkload");
+    CHECK(told.events[1].about.name == "high");
+    CHECK(told.events[2].reason == "EvictedDueToPreempted");
 }
 
 }  // namespace
