@@ -61,9 +61,12 @@ void finalize(Pass& pass, const Pods& done) {
     }
 }
 
-void stop(Pass& pass, const char* reason, const std::string& message) {
+enum class Stopped { started, all };
+
+void stop(Pass& pass, const char* reason, const std::string& message,
+          Stopped which = Stopped::started) {
     for (const kube::ObjectPtr& pod : pass.all) {
-        if (!is_started_pod(*pod)) continue;
+        if (which == Stopped::all ? pod->is_terminating() : !is_started_pod(*pod)) continue;
         pass.write(termination_of(*pod, reason, message, pass.now));
         pass.write(deletion_of(*pod));
         pass.tell(*pod, "Normal", "Stopped", message);
@@ -374,7 +377,9 @@ void reconcile_pods(Pass& pass) {
             create_workload(pass);
         }
     } else if (pass.workload->is_terminating()) {
-        stop(pass, "WorkloadDeleted", "Workload is deleted");
+        // Who deletes the Workload of what runs or waits gives its pods up.
+        if (!is_finished(pass.workload->value))
+            stop(pass, "WorkloadDeleted", "Workload is deleted", Stopped::all);
         finalize(pass, pass.all);
     } else {
         reconcile_with_workload(pass);
@@ -401,11 +406,9 @@ Reconciled reconcile_one(const kube::Cache& seen, const api::Key& key, Time now)
         finalize(pass, pass.all);
         return std::move(pass.result);
     }
-    bool any_terminating = false;
     const std::string prebuilt(pod->label(prebuilt_label));
     for (const kube::ObjectPtr& workload : seen.owned_by(workloads, pod->uid)) {
-        if (workload->is_terminating()) any_terminating = true;
-        pass.workload = workload;
+        if (pass.workload == nullptr || pass.workload->is_terminating()) pass.workload = workload;
     }
     if (pass.workload == nullptr && !prebuilt.empty()) {
         pass.workload = seen.find({workloads, key.ns, prebuilt});
@@ -413,7 +416,6 @@ Reconciled reconcile_one(const kube::Cache& seen, const api::Key& key, Time now)
         if (controller_of(pass.workload->value).is_null()) adopt(pass);
         return std::move(pass.result);  // Somebody else's is left alone.
     }
-    if (any_terminating) return {};
     reconcile_pods(pass);
     return std::move(pass.result);
 }

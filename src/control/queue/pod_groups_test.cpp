@@ -240,6 +240,28 @@ TEST_CASE("a group that is put out comes back with other pods") {
     CHECK_FALSE(world.waits("d"));
 }
 
+TEST_CASE("who deletes the Workload gives its pods up, waiting and done ones as well") {
+    Pods world;
+    world.member("a");
+    world.member("b");
+    world.pod("alone");
+    world.rest();
+    world.run("a");
+    world.end_pod(world.now_of("b"), "Failed");
+    world.remove(world.gang()->key);
+    world.remove(world.workload_of("alone")->key);
+    for (int i = 0; i < 4; ++i)
+        world.turn();
+    CHECK(world.now_of("b") == nullptr);
+    CHECK(world.now_of("alone") == nullptr);
+    REQUIRE(world.now_of("a") != nullptr);
+    CHECK(condition_of(world.now_of("a")->value["status"], "TerminationTarget")["reason"].text() ==
+          "WorkloadDeleted");
+    world.end_pod(world.now_of("a"), "Failed");
+    world.rest();
+    CHECK(world.gang() == nullptr);
+}
+
 TEST_CASE("with fast admission the first pod speaks for its group") {
     Pods world;
     world.member("a", "2", "3", ", kueue.x-k8s.io/pod-group-fast-admission: 'true'");
