@@ -26,6 +26,7 @@ struct PodSet {
     PodShape pod;
     TopologyRequest topology = {};
     std::optional<Resources> counted = {};  // Of one pod against quotas; absent: what it asks for.
+    std::vector<std::string> only_flavors = {};  // Sorted; empty: any.
     friend auto operator<=>(const PodSet&, const PodSet&) = default;
 };
 

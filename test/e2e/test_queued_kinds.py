@@ -176,3 +176,37 @@ def test_a_job_starts_with_as_many_pods_as_fit(muster):
     wrong = muster.run("apply", "-f", "-", input=flexible.replace("many", "wrong").replace('"2"', '"6"'), check=False)
     assert ('admission webhook "vjob.kb.io" denied the request: metadata.annotations[kueue.x-k8s.io/job-min-parallelism]: '
             "Invalid value: 6: should be between 0 and 5") in wrong.stderr
+
+
+def test_an_elastic_job_grows_and_shrinks_while_it_runs(muster):
+    muster.apply(QUEUES)
+
+    def scale(pods: int) -> None:
+        muster.apply(job("elastic", '["sleep", "600"]', cpu="2").replace(
+            "namespace: sandbox}", 'namespace: sandbox, annotations: {kueue.x-k8s.io/elastic-job: "true"}}').replace(
+            "spec:\n  template", f"spec:\n  parallelism: {pods}\n  template", 1))
+
+    def runs() -> int:
+        return sum(p.get("status", {}).get("phase") == "Running" for p in muster.get("-n", "sandbox", "pods").get("items", []))
+
+    def used() -> str:
+        flavors = muster.get("clusterqueue", "cluster-queue").get("status", {}).get("flavorsUsage", [])
+        return next((r.get("total") for f in flavors for r in f["resources"] if r["name"] == "cpu"), "")
+
+    scale(2)
+    muster.until("two run", lambda: runs() == 2)
+    first = workload(muster, "elastic")["metadata"]["name"]
+    scale(4)
+    muster.until("four run", lambda: runs() == 4)
+    muster.until("the first slice was replaced", lambda: condition(muster.get("-n", "sandbox", "workload", first), "Finished").get(
+        "reason") == "WorkloadSliceReplaced")
+    muster.until("eight are charged", lambda: used() == "8")
+    scale(5)  # More than the queue has.
+    slices = muster.until("a third slice waits", lambda: len(
+        [w for w in muster.get("-n", "sandbox", "workloads")["items"] if condition(w, "Finished").get("status") != "True"]) == 2)
+    assert slices and runs() == 4
+    scale(1)
+    muster.until("one runs", lambda: runs() == 1)
+    muster.until("two are charged", lambda: used() == "2")
+    muster.run("delete", "-n", "sandbox", "job", "elastic", "--cascade=background")
+    muster.until("nothing is left", lambda: not muster.get("-n", "sandbox", "workloads").get("items"))

@@ -302,10 +302,29 @@ void check_admission_checks(const Value& object, const Value* old, Errors& error
     }
 }
 
+bool is_elastic(const Value& workload) {
+    return workload["metadata"]["annotations"]["kueue.x-k8s.io/elastic-job"].text_or("") == "true";
+}
+
+/// Fewer pods of the same pod sets: what an elastic job may become while it holds quota.
+bool only_shrinks(const Value& object, const Value& old) {
+    const Value& now = object["spec"]["podSets"];
+    const Value& before = old["spec"]["podSets"];
+    if (now.size() != before.size()) return false;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        if (now[i]["count"].integer_or(1) > before[i]["count"].integer_or(1)) return false;
+        Value same = now[i];
+        same.set("count", before[i]["count"]);
+        if (!(same == before[i])) return false;
+    }
+    return true;
+}
+
 void check_workload_update(const Value& object, const Value& old, Errors& errors) {
     if (!holds(old, "QuotaReserved")) return;
     const Path spec = Path().child("spec");
-    if (!(object["spec"]["podSets"] == old["spec"]["podSets"])) {
+    const bool shrinks = is_elastic(object) && is_elastic(old) && only_shrinks(object, old);
+    if (!shrinks && !(object["spec"]["podSets"] == old["spec"]["podSets"])) {
         errors.push_back(invalid(spec.child("podSets"), object["spec"]["podSets"],
                                  "field is immutable while workload quota reserved"));
     }

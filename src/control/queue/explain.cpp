@@ -146,6 +146,7 @@ std::optional<std::string> find_id(const QueuePlanner& planner, const kube::Cach
                                    const kube::Object& object) {
     if (const auto id = planner.id_of(object.key)) return id;
     for (const kube::ObjectPtr& workload : seen.owned_by(workloads, object.uid)) {
+        if (is_finished(workload->value)) continue;
         if (const auto id = planner.id_of(workload->key)) return id;
     }
     if (const std::string group(object.label(group_label)); !group.empty()) {
@@ -164,10 +165,11 @@ bool is_over(const kube::Cache& seen, const kube::Object& object) {
     if (object.key.resource == workloads) return is_finished(object.value);
     const JobKind* kind = find_job_kind(object.key.resource);
     if (kind != nullptr && end_of(*kind, object.value)) return true;
-    for (const kube::ObjectPtr& workload : seen.owned_by(workloads, object.uid)) {
-        if (is_finished(workload->value)) return true;
-    }
-    return false;
+    // A slice that was replaced is finished, its job is not.
+    const auto all = seen.owned_by(workloads, object.uid);
+    return !all.empty() && std::all_of(all.begin(), all.end(), [](const kube::ObjectPtr& each) {
+        return is_finished(each->value);
+    });
 }
 
 /// The first line of what is said, without what would have followed it.

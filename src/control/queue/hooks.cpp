@@ -10,6 +10,7 @@
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/pod_hooks.h"
+#include "control/queue/slices.h"
 
 namespace muster::control::queue {
 namespace {
@@ -161,8 +162,8 @@ std::vector<api::AdmissionHook> admission_hooks(const JobRules& rules) {
                manages_namespace(rules, namespace_of(request.object), request.find);
     };
     std::vector<api::AdmissionHook> hooks;
-    for (auto* hook : {give_default_queue, suspend_new_job, mark_pod_templates, gate_new_pod,
-                       check_new_job, check_changed_job, warn_of_managed_label}) {
+    for (auto* hook : {give_default_queue, suspend_new_job, gate_elastic_job, mark_pod_templates,
+                       gate_new_pod, check_new_job, check_changed_job, warn_of_managed_label}) {
         hooks.push_back([concerns, hook](const AdmissionRequest& request) {
             return concerns(request) ? hook(request) : Admission{};
         });

@@ -141,6 +141,7 @@ JobKind batch_job() {
     kind.active = "status.active";
     kind.has_reclaimable = completions_are_counted;
     kind.prebuilt = JobKind::Support::yes;
+    kind.elastic = JobKind::Support::yes;
     kind.check = check_job;
     kind.check_change = check_job_change;
     return kind;
@@ -154,6 +155,7 @@ JobKind ray_cluster() {
     kind.ready_field = "status.state";
     kind.ready_value = "ready";
     kind.prebuilt = JobKind::Support::yes;
+    kind.elastic = JobKind::Support::yes;
     kind.check = check_ray_cluster;
     return kind;
 }

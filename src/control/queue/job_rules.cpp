@@ -46,6 +46,17 @@ void check_prebuilt(const JobKind& kind, const Value& job, FieldErrors& errors) 
                                   "Is not supported for " + quoted(kind_text(kind))));
 }
 
+void check_elastic(const JobKind& kind, const Value& job, FieldErrors& errors) {
+    if (annotation_of(job, elastic_annotation).text_or("") != "true") return;
+    const std::string path = annotation_path(elastic_annotation);
+    if (kind.elastic == JobKind::Support::no) {
+        errors.push_back(forbidden_at(path, "Is not supported for " + quoted(kind_text(kind))));
+    } else if (annotation_of(job, min_parallelism_annotation).is_string()) {
+        errors.push_back(
+            forbidden_at(path, "partial admission and elastic jobs exclude each other"));
+    }
+}
+
 void check_time_limit(const Value& job, FieldErrors& errors) {
     const Value& text = label_of(job, max_time_label);
     if (!text.is_string()) return;
@@ -184,6 +195,7 @@ void check_name_in_label(const Value& object, std::string_view label, FieldError
 void check_labels(const JobKind& kind, const Value& job, FieldErrors& errors) {
     check_name_in_label(job, queue_name_label, errors);
     check_prebuilt(kind, job, errors);
+    check_elastic(kind, job, errors);
     check_time_limit(job, errors);
 }
 

@@ -7,6 +7,7 @@
 #include "control/fold_pod.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
+#include "control/queue/pod_shape.h"
 
 namespace muster::control::queue {
 
@@ -14,7 +15,8 @@ using api::Value;
 
 std::vector<api::Key> jobs_above(const JobKind& kind, const kube::Cache& seen,
                                  const kube::Object* before, const kube::Object* after) {
-    if (after != nullptr && !is_finished_pod(*after)) return {};
+    const bool is_gated = after != nullptr && has_gate(after->value, elastic_annotation);
+    if (after != nullptr && !is_gated && !is_finished_pod(*after)) return {};
     Value owner = controller_of((after != nullptr ? after : before)->value);
     const std::string ns = (after != nullptr ? after : before)->key.ns;
     std::vector<api::Key> keys;

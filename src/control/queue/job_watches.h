@@ -9,7 +9,8 @@
 
 namespace muster::control::queue {
 
-/// A pod that is gone or done may end an eviction of the job at the top of its owners.
+/// A pod that is gone or done may end an eviction of the job at the top of its owners; one behind
+/// the gate of elastic jobs may be let in.
 std::vector<api::Key> jobs_above(const JobKind& kind, const kube::Cache& seen,
                                  const kube::Object* before, const kube::Object* after);
 

@@ -10,6 +10,7 @@
 #include "control/fold_pod.h"
 #include "control/owner.h"
 #include "control/queue/integration.h"
+#include "control/queue/job_pass.h"
 #include "control/queue/job_watches.h"
 #include "control/queue/life.h"
 #include "control/queue/managed.h"
@@ -17,6 +18,7 @@
 #include "control/queue/orphans.h"
 #include "control/queue/pod_groups.h"
 #include "control/queue/serving.h"
+#include "control/queue/slices.h"
 #include "control/queue/start.h"
 #include "control/queue/workload.h"
 
@@ -25,70 +27,7 @@ namespace {
 
 using api::Value;
 
-/// One reconcile in the making.
-struct Pass {
-    const JobKind& kind;
-    const kube::Cache& seen;
-    const kube::Object& job;
-    const Settings& settings;
-    Time now;
-    std::vector<PodSet> pod_sets;
-    kube::ObjectPtr workload = nullptr;
-    Reconciled result = {};
-
-    bool suspended() const { return is_suspended(kind, job.value); }
-    std::string workload_text() const { return job.key.ns + "/" + workload->key.name; }
-
-    void tell(const char* reason, std::string message) {
-        result.events.push_back({job.key, "Normal", reason, std::move(message), ""});
-    }
-
-    /// Changes the job to `wanted`; lists are replaced whole, so then nobody else may have written.
-    void change_job(const Value& wanted) {
-        Value patch = merge_patch_between(job.value, wanted);
-        if (patch.empty()) return;
-        bool has_lists = false;
-        for (const PodSet& set : pod_sets)
-            has_lists = has_lists || !set.list.empty();
-        result.writes.push_back({.verb = Write::Verb::merge_patch,
-                                 .key = job.key,
-                                 .api_version = job.value["apiVersion"].text(),
-                                 .subresource = "",
-                                 .body = std::move(patch),
-                                 .version = has_lists ? job.version : 0,
-                                 .uid = "",
-                                 .propagation = ""});
-    }
-
-    void change_workload(const Value& wanted) {
-        Value patch = merge_patch_between(workload->value, wanted);
-        if (patch.empty()) return;
-        result.writes.push_back({.verb = Write::Verb::merge_patch,
-                                 .key = workload->key,
-                                 .api_version = std::string(kueue_api_version),
-                                 .subresource = "",
-                                 .body = std::move(patch),
-                                 .version = workload->version,
-                                 .uid = "",
-                                 .propagation = ""});
-    }
-
-    void remove(const kube::Object& object, std::string propagation = "") {
-        result.writes.push_back({.verb = Write::Verb::remove,
-                                 .key = object.key,
-                                 .api_version = object.value["apiVersion"].text(),
-                                 .subresource = "",
-                                 .body = {},
-                                 .version = 0,
-                                 .uid = object.uid,
-                                 .propagation = std::move(propagation)});
-    }
-
-    void change_status(const Value& status) {
-        if (auto write = status_write(*workload, status))
-            result.writes.push_back(std::move(*write));
-    }
-};
+using Pass = JobPass;
 
 /// The workload that belongs to the job; a terminating one is only waited for.
 struct Owned {
@@ -121,7 +60,8 @@ void stop_job(Pass& pass, std::string message) {
     pass.tell("Stopped", std::move(message));
 }
 
-void create_workload(Pass& pass) {
+/// With a slice to replace only of an elastic job.
+void create_workload(Pass& pass, const kube::Object* replaces = nullptr) {
     const auto priority = priority_of(pass.seen, pass.job.value, pass.pod_sets);
     if (const auto* missing = std::get_if<MissingClass>(&priority)) {
         pass.result.events.push_back({pass.job.key, "Warning", "WorkloadPriorityClassNotFound",
@@ -141,6 +81,7 @@ void create_workload(Pass& pass) {
         const Value& value = pass.job.value["metadata"]["labels"][label];
         if (!value.is_null()) made.at("metadata").at("labels").set(label, value);
     }
+    if (is_elastic(pass.kind, pass.job.value)) make_slice(pass.kind, pass.job, replaces, made);
     const api::Key key{workloads, pass.job.key.ns, made["metadata"]["name"].text()};
     pass.tell("CreatedWorkload", "Created Workload: " + key.ns + "/" + key.name);
     pass.result.writes.push_back({.verb = Write::Verb::create,
@@ -385,7 +326,38 @@ void tell_too_deep(Pass& pass) {
          ""});
 }
 
+/// A job that may be scaled while it runs has a slice for each time that it grew.
+void reconcile_slices(Pass& pass) {
+    if (const auto end = end_of(pass.kind, pass.job.value)) {
+        for (const kube::ObjectPtr& slice : slices_of(pass.seen, pass.job.uid)) {
+            pass.workload = slice;
+            finish_workload(pass, *end);
+        }
+        return;
+    }
+    SliceStep step = next_step(pass.seen, pass.job, pass.pod_sets, pass.now);
+    for (Write& write : step.writes)
+        pass.result.writes.push_back(std::move(write));
+    for (Event& event : step.events)
+        pass.result.events.push_back(std::move(event));
+    pass.workload = step.current;
+    if (step.then == SliceStep::Then::create) {
+        if (step.replaces == nullptr)
+            stop_job(pass, "Missing Workload; unable to restore pod templates");
+        create_workload(pass, step.replaces.get());
+    } else if (step.then == SliceStep::Then::go_on) {
+        reconcile_with_workload(pass);
+        if (!is_admitted(pass.workload->value) || is_evicted(pass.workload->value)) return;
+        for (Write& write : open_gates(pass.seen, pass.job, *pass.workload))
+            pass.result.writes.push_back(std::move(write));
+    }
+}
+
 void reconcile_own(Pass& pass) {
+    if (is_elastic(pass.kind, pass.job.value)) {
+        reconcile_slices(pass);
+        return;
+    }
     Owned owned = owned_workloads(pass.seen, pass.kind, pass.job);
     pass.workload = owned.workload;
     if (const auto end = end_of(pass.kind, pass.job.value)) {

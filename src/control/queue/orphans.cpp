@@ -61,7 +61,8 @@ bool owner_is_there(const kube::Cache& seen, const kube::Object& workload, const
 
 void leave(const kube::Cache& seen, const kube::Object& workload, Reconciled& result) {
     if (!has_finalizer(workload.value)) return;
-    if (!is_finished(workload.value) && has_living_pods(seen, workload)) return;
+    const bool holds = has_admission(workload.value) && !is_finished(workload.value);
+    if (holds && has_living_pods(seen, workload)) return;
     result.writes.push_back(without_finalizer(workload));
 }
 
@@ -161,9 +162,16 @@ std::vector<api::Key> terminating_near(const kube::Cache& seen, const kube::Obje
     if (after != nullptr && !is_finished_pod(*after)) return {};
     const kube::Object& pod = after != nullptr ? *after : *before;
     const std::string_view named = pod.annotation(workload_annotation);
-    if (!named.empty()) return {{workloads, pod.key.ns, std::string(named)}};
-    if (controller_of(pod.value).is_null()) return {};  // Nobody's pod is no workload's.
+    const Value owner = controller_of(pod.value);
     std::vector<api::Key> keys;
+    if (!named.empty()) {
+        keys.push_back({workloads, pod.key.ns, std::string(named)});
+        // A pod tells of the first slice of its job; it may be another's now.
+        for (const kube::ObjectPtr& slice : seen.owned_by(workloads, owner["uid"].text_or("")))
+            keys.push_back(slice->key);
+        return keys;
+    }
+    if (owner.is_null()) return keys;  // Nobody's pod is no workload's.
     for (const kube::ObjectPtr& workload : seen.list(workloads, pod.key.ns)) {
         if (workload->is_terminating()) keys.push_back(workload->key);
     }

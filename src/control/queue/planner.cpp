@@ -9,6 +9,7 @@
 #include "control/fold_pod.h"
 #include "control/queue/names.h"
 #include "control/queue/queue_status.h"
+#include "control/queue/slices.h"
 #include "control/queue/workload.h"
 #include "decide/why_text.h"
 
@@ -260,7 +261,12 @@ void QueuePlanner::write_workload(const kube::Cache& seen, const api::Key& key, 
         told = tell_evicted(*object, eviction->second, now);
     } else if (const auto held = decide::assignment_of(state_, entry.id)) {
         const auto behind = seen.find({cluster_queues, "", held->cluster_queue});
-        told = tell_admitted(*object, *held, now, behind == nullptr ? Value() : behind->value);
+        const kube::ObjectPtr old = replaced_slice(seen, *object);
+        told = tell_admitted(*object,
+                             old == nullptr
+                                 ? *held
+                                 : whole_of(object->value["spec"]["podSets"], *held, held_by(*old)),
+                             now, behind == nullptr ? Value() : behind->value);
     } else if (deactivated && !is_evicted(object->value)) {
         told = tell_evicted(*object,
                             eviction_of({entry.id, decide::Evict::Reason::deactivated, ""}), now);

@@ -76,6 +76,7 @@ private:
                              const kube::Object* object);
     void fold_pod_object(const kube::Cache& seen, const api::Key& key, const kube::Object* object);
     void count_new(const kube::Cache& seen, const kube::Object& workload);
+    void fold_successor(const kube::Cache& seen, const api::Key& replaced);
     Entry& entry_of(const kube::Object& object, const std::string& wanted_id);
     void forget(const api::Key& key);
     void finish(Entry& entry);
@@ -116,6 +117,7 @@ private:
     std::map<std::string, api::Key> key_of_;         // By id.
     std::map<std::string, std::string> bound_pods_;  // "ns/name" -> uid of pods told to `state_`.
     std::set<api::Key> to_write_;                    // Workloads and AppWrappers to look at.
+    std::map<api::Key, api::Key> successors_;        // Of slices that are to be replaced.
     std::set<api::Key> ending_wrappers_;      // Their quota goes back when their pods are gone.
     std::map<api::Key, Eviction> evictions_;  // Of Workloads, decided and not yet seen.
     std::set<api::Key> queues_to_write_;  // ClusterQueues and what they name, LocalQueues, Cohorts.

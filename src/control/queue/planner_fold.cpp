@@ -13,6 +13,7 @@
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/planner.h"
+#include "control/queue/slices.h"
 #include "control/queue/topology.h"
 #include "control/queue/workload.h"
 
@@ -239,6 +240,7 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
                                         const kube::Object* object) {
     if (object == nullptr) {
         forget(key);
+        fold_successor(seen, key);
         return;
     }
     // What names no queue waits for nobody.
@@ -254,18 +256,27 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
     mark_if_moved(entry, *object);
     if (is_finished(object->value)) {
         finish(entry);
+        fold_successor(seen, key);
         return;
     }
     const bool holds = has_admission(object->value);
     const bool ending = holds && is_evicted(object->value);
+    const kube::ObjectPtr replaced = replaced_slice(seen, *object);
+    if (replaced != nullptr) successors_[replaced->key] = key;
     if (!entry.over) {
         const Time queued =
             queued_at(object->value, entry.queued, settings_.life.wait_for_pods_ready);
         const Identity identity{entry.id, queued, not_before_of_workload(seen, *object)};
-        apply(state_, decide::WorkloadSet{fold_workload(*object, identity, seen, settings_)});
+        decide::Workload folded = fold_workload(*object, identity, seen, settings_);
+        if (holds) give_back_what_shrank(*object, folded);
+        if (!holds && replaced != nullptr) keep_growth(held_by(*replaced), folded);
+        apply(state_, decide::WorkloadSet{std::move(folded)});
     }
-    if (holds && !entry.holds) {
-        const decide::Assignment held = fold_admission(object->value["status"]["admission"]);
+    // As long as the slice that it replaces holds its part, it holds the growth only.
+    const bool is_slice = !object->annotation(replaces_annotation).empty();
+    if (holds && (!entry.holds || is_slice)) {
+        decide::Assignment held = fold_admission(object->value["status"]["admission"]);
+        if (replaced != nullptr) held = growth_of(std::move(held), held_by(*replaced));
         const Time reserved =
             fold_time(condition_of(object->value["status"], "QuotaReserved")["lastTransitionTime"]);
         apply(state_, decide::WorkloadAdmitted{entry.id, held, reserved});
@@ -276,6 +287,7 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
     if (ending && !entry.ending) {
         apply(state_, decide::WorkloadEvicted{entry.id});
         entry.ending = true;
+        fold_successor(seen, key);
     }
     if (is_evicted(object->value)) evictions_.erase(key);
     if (object->is_terminating() && !entry.over) {
@@ -288,6 +300,24 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
         find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
     if (kind != nullptr && is_app_wrapper(kind->resource))
         to_write_.insert({kind->resource, key.ns, owner["name"].text()});
+}
+
+/// What replaces a slice holds all of it, or has to ask for all of it, when that is over; the pods
+/// that it had are the other's.
+void QueuePlanner::fold_successor(const kube::Cache& seen, const api::Key& replaced) {
+    const auto found = successors_.find(replaced);
+    if (found == successors_.end()) return;
+    const api::Key key = found->second;
+    successors_.erase(found);
+    const kube::ObjectPtr successor = seen.find(key);
+    if (successor == nullptr) return;
+    fold_workload_object(seen, key, successor.get());
+    for (const kube::ObjectPtr& pod : living_pods(seen, successor->label(job_uid_label))) {
+        const std::string name = pod->key.ns + "/" + pod->key.name;
+        if (bound_pods_.erase(name) == 0) continue;
+        apply(state_, decide::PodGone{name});
+        fold_pod_object(seen, pod->key, pod.get());
+    }
 }
 
 /// One that nobody has said anything about yet was made just now.
@@ -357,8 +387,13 @@ void QueuePlanner::end_wrapper(Entry& entry, const api::Key& key, Quiet quiet) {
 
 std::string QueuePlanner::workload_of_pod(const kube::Cache& seen, const kube::Object& pod) const {
     const std::string_view named = pod.annotation(workload_annotation);
+    // The pods of a slice that was replaced are those of the slice that replaced it.
+    const auto living = [this](const api::Key& workload) {
+        const auto found = entries_.find(workload);
+        return found != entries_.end() && found->second.over ? std::nullopt : id_of(workload);
+    };
     if (!named.empty()) {
-        const auto id = id_of({workloads, pod.key.ns, std::string(named)});
+        const auto id = living({workloads, pod.key.ns, std::string(named)});
         if (id) return *id;
     }
     constexpr int depth_max = 10;
@@ -371,7 +406,7 @@ std::string QueuePlanner::workload_of_pod(const kube::Cache& seen, const kube::O
         const api::Key key{kind->resource(), pod.key.ns, owner["name"].text()};
         if (const auto id = id_of(key); id && is_app_wrapper(key.resource)) return *id;
         for (const kube::ObjectPtr& workload : seen.owned_by(workloads, owner["uid"].text_or(""))) {
-            if (const auto id = id_of(workload->key)) return *id;
+            if (const auto id = living(workload->key)) return *id;
         }
         const kube::ObjectPtr parent = seen.find(key);
         if (parent == nullptr) break;

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "api/json.h"
 #include "control/appwrapper/controller.h"
 #include "control/cluster/small_cluster.h"
 #include "control/fold_pod.h"
@@ -23,6 +24,7 @@ namespace muster::control::queue {
 struct SmallQueues : cluster::SmallCluster {
     QueuePlanner planner;
     std::vector<Controller> controllers;
+    std::string last_writes;  // Of the last turn.
 
     explicit SmallQueues(const LifePolicy& policy = {})
         : planner(Settings{.life = policy}),
@@ -50,14 +52,17 @@ struct SmallQueues : cluster::SmallCluster {
             if (!turn()) return;
             now = now + milliseconds(150);
         }
-        FAIL("the queues do not come to rest");
+        FAIL("the queues do not come to rest: " << last_writes);
     }
 
     bool turn() {
         bool wrote = false;
+        last_writes.clear();
         const auto settle = [&](const Reconciled& result) {
             wrote = wrote || !result.writes.empty();
             for (const Write& write : result.writes) {
+                last_writes += write.key.resource.plural + " " + write.key.name + " " +
+                               api::to_json(write.body) + "\n";
                 if (!take(write)) planner.failed(write);
             }
             events.insert(events.end(), result.events.begin(), result.events.end());

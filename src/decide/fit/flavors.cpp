@@ -306,6 +306,9 @@ bool Chooser::flavor_allows(const Joint& joint, FlavorId flavor) {
         return false;
     }
     for (const std::size_t member : joint.members) {
+        const auto& only = shape.pod_sets[member].only_flavors;
+        if (!only.empty() && !std::binary_search(only.begin(), only.end(), spec->name))
+            return false;
         const PodShape& pod = *shape.pod_sets[member].pod;
         for (const Taint& taint : spec->taints) {
             if (taint.effect == Taint::Effect::prefer_no_schedule) continue;

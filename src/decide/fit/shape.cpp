@@ -29,6 +29,7 @@ std::shared_ptr<const Shape> make_shape(const std::vector<PodSet>& pod_sets, Wor
         need.min_count = std::min(need.count, pod_set.min_count.value_or(need.count));
         need.group = pod_set.group;
         need.topology = pod_set.topology;
+        need.only_flavors = pod_set.only_flavors;
         need.pod = std::make_shared<const PodShape>(pod_set.pod);
         for (const auto& [name, amount] : pod_set.counted.value_or(pod_set.pod.requests)) {
             if (name == "pods" || amount.value < 0) continue;

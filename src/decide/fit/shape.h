@@ -24,6 +24,7 @@ struct PodSetNeed {
     std::int64_t min_count = 0;  // As few as this may start; `count` when all must.
     std::string group;           // Not empty: gets the same flavors as others of that group.
     TopologyRequest topology;
+    std::vector<std::string> only_flavors;  // Sorted; empty: any.
     std::shared_ptr<const PodShape> pod;
     std::vector<std::pair<ResourceId, Amount>> requests;  // Of one pod, by name.
 };
