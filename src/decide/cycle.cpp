@@ -14,12 +14,32 @@ namespace {
 using Phase = WorkloadEntry::Phase;
 using Seen = WorkloadEntry::Seen;
 
+// Where Kueue would wait without end, for as long as this it is done as there.
+constexpr Duration patience_limit = seconds(60);
+
 // Which head is in front is shown, but is not news for those behind it.
 bool same_news(const WaitReason& a, const WaitReason& b) {
     if (a.rule == WaitReason::Rule::behind_head && b.rule == a.rule) {
         return a.cluster_queue == b.cluster_queue;
     }
     return a == b;
+}
+
+}  // namespace
+
+namespace {
+
+std::optional<Time> next_look(const World& world, Time now) {
+    std::optional<Time> next;
+    const auto consider = [&](Time time) {
+        if (time > now && (!next || time < *next)) next = time;
+    };
+    if (!world.backoffs.empty()) consider(world.backoffs.begin()->first);
+    for (const auto& [id, until] : world.patience)
+        consider(until);
+    for (const auto& [id, at] : world.late_wakes)
+        consider(at);
+    return next;
 }
 
 }  // namespace
@@ -31,15 +51,14 @@ Decision decide(State& state, Time now) {
     deciding.evict();
     deciding.repair();
     deciding.find_places();
+    deciding.end_patience();
     deciding.rest();
     deciding.refresh_reasons();
     deciding.tell();
     deciding.decision.look_again = deciding.add_up_uses();
-    if (!state.world().backoffs.empty()) {
-        const Time ends = state.world().backoffs.begin()->first;
-        std::optional<Time>& look_again = deciding.decision.look_again;
-        if (!look_again || ends < *look_again) look_again = ends;
-    }
+    const auto ends = next_look(state.world(), now);
+    std::optional<Time>& look_again = deciding.decision.look_again;
+    if (ends && (!look_again || *ends < *look_again)) look_again = ends;
     std::sort(deciding.decision.evicts.begin(), deciding.decision.evicts.end(),
               [](const Evict& a, const Evict& b) { return a.workload < b.workload; });
     return std::move(deciding.decision);
@@ -190,19 +209,71 @@ void Deciding::rest() {
     wake_gangs();  // Before anyone is tried, so that room goes to whoever is first.
     wake_for_topologies();
     wake_freed_trees();
-    while (!world.to_try.empty() || wake_gangs()) {
-        std::set<QueueId> queues = world.to_try;
-        for (const QueueId id : world.to_try) {
-            const auto tree =
-                world.queues_by_root.find(world.tree.root_of(world.queue(id).plan.node));
-            if (tree == world.queues_by_root.end()) continue;
-            for (const QueueId other : tree->second) {
-                if (world.standing.contains(other)) queues.insert(other);
-            }
-        }
-        round(queues);
-    }
+    while (!world.to_try.empty() || wake_gangs())
+        round(queues_of_round());
     tell_overtaken();
+}
+
+std::set<QueueId> Deciding::queues_of_round() const {
+    std::set<QueueId> queues = world.to_try;
+    for (const QueueId id : world.to_try) {
+        const auto tree = world.queues_by_root.find(world.tree.root_of(world.queue(id).plan.node));
+        if (tree == world.queues_by_root.end()) continue;
+        for (const QueueId other : tree->second) {
+            if (world.standing.contains(other)) queues.insert(other);
+        }
+    }
+    return with_keepers(std::move(queues));
+}
+
+// Heads that are never parked keep their places in topologies also from those of other trees.
+std::set<QueueId> Deciding::with_keepers(std::set<QueueId> queues) const {
+    std::set<QuotaNode> roots;
+    bool places = false;
+    for (const QueueId id : queues) {
+        places = places || world.has_topologies(id);
+        roots.insert(world.tree.root_of(world.queue(id).plan.node));
+    }
+    if (!places) return queues;
+    for (const QueueId other : world.standing) {
+        if (world.queue(other).pending.is_strict() && world.has_topologies(other) &&
+            !roots.contains(world.tree.root_of(world.queue(other).plan.node))) {
+            queues.insert(other);
+        }
+    }
+    return queues;
+}
+
+void Deciding::moved() {
+    searched.clear();
+    for (auto& [id, search] : progress)
+        search.seen.clear();
+}
+
+bool Deciding::is_patient(WorkloadId id) const {
+    const auto until = world.patience.find(id);
+    return until == world.patience.end() || until->second > now;
+}
+
+void Deciding::be_patient(WorkloadId id) {
+    world.patience.try_emplace(id, now + patience_limit);
+}
+
+// Whoever has held up its queue for long enough is tried once more, now without that right.
+void Deciding::end_patience() {
+    for (const auto& [id, until] : world.patience) {
+        const WorkloadEntry& entry = world.workload(id);
+        if (until > now || !entry.enqueued) continue;
+        const Pending& pending = world.queue(*entry.enqueued).pending;
+        if (!pending.is_blocked(world.class_of(id, *entry.enqueued))) {
+            world.to_try.insert(*entry.enqueued);
+        }
+    }
+    std::erase_if(world.late_wakes, [&](const auto& late) {
+        if (late.second > now) return false;
+        world.wake_tree(late.first);
+        return true;
+    });
 }
 
 // Nodes and other pods have changed: everybody who may wait for a place is tried again.
@@ -220,26 +291,39 @@ void Deciding::wake_for_topologies() {
 }
 
 // What was given back is first for those who stand in front of their queues and for those who gave
-// it back; then everybody in the tree is tried again. When several gave back at once, StrictFIFO's
-// heads wait for the others.
+// it back: for one round, with topologies for as many as they take, which is how it was seen. Then
+// everybody in the tree is tried again. When several gave back at once, StrictFIFO's heads wait for
+// the others.
 void Deciding::wake_freed_trees() {
     if (world.to_wake.empty()) return;
-    std::map<QuotaNode, std::int64_t> freed;
-    for (const auto& [id, times] : std::exchange(world.to_wake, {}))
-        freed[world.tree.root_of(world.queue(id).plan.node)] += times;
+    std::map<QuotaNode, Gifts> freed;
+    for (const auto& [id, gifts] : std::exchange(world.to_wake, {})) {
+        Gifts& all = freed[world.tree.root_of(world.queue(id).plan.node)];
+        all.times += gifts.times;
+        all.unheard += gifts.unheard;
+        if (gifts.unheard > 0) world.late_wakes.try_emplace(id, now + patience_limit);
+    }
     const std::set<QueueId> requeued = std::exchange(world.requeued, {});
-    const std::set<QueueId> others = std::exchange(world.to_try, {});
-    for (const auto& [root, times] : freed) {
+    std::set<QueueId> others = std::exchange(world.to_try, {});
+    for (const auto& [root, gifts] : freed) {
         for (const QueueId id : world.queues_by_root[root]) {
             const Pending& pending = world.queue(id).pending;
-            const bool heads = pending.is_strict() && world.standing.contains(id) && times == 1;
+            const bool heads =
+                pending.is_strict() && world.standing.contains(id) && gifts.times == 1;
             if (heads || pending.leader() || requeued.contains(id)) world.to_try.insert(id);
         }
     }
-    while (!world.to_try.empty())
-        round(std::set<QueueId>(world.to_try));
+    while (!world.to_try.empty()) {
+        round(with_keepers(world.to_try));
+        std::erase_if(world.to_try, [&](QueueId id) {
+            if (world.has_topologies(id)) return false;
+            others.insert(id);
+            return true;
+        });
+    }
     world.to_try.insert(others.begin(), others.end());
-    for (const auto& [root, times] : freed) {
+    for (const auto& [root, gifts] : freed) {
+        if (gifts.times == gifts.unheard) continue;
         for (const QueueId id : world.queues_by_root[root]) {
             world.queue(id).pending.wake();
             world.to_try.insert(id);
@@ -291,6 +375,11 @@ void Deciding::refresh_reasons() {
                                [](const PodSetFit& set) { return set.places.has_value(); }));
             continue;
         }
+        // The condition names what it was tried for, as in Kueue, which does not try it again.
+        const WaitReason& last = *pending.reason_of(key);
+        const WaitReason::Rule tried = last.named.value_or(last.rule);
+        again.reason.named.reset();
+        if (tried != again.reason.rule) again.reason.named = tried;
         block(id, key, std::move(again.reason));
     }
 }

@@ -44,6 +44,10 @@ void apply(State& state, const Change& change);
 /// were set does not matter. A gang is admitted whole or not at all. No admission exceeds a quota.
 Decision decide(State& state, Time now);
 
+/// Since the last decision quota was given back or changed. What comes back within a moment is best
+/// given out at once: to whoever is first among all that it is enough for.
+bool quota_came_back(const State& state);
+
 /// What the status of a queue shows.
 struct QueueReport {
     struct Use {

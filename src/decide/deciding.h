@@ -18,7 +18,7 @@ struct Deciding {
     /// Where the search for flavors goes on for one workload, and how often it has done so.
     struct Progress {
         FlavorMemory memory;
-        std::size_t rounds = 0;
+        std::set<FlavorMemory> seen;  // Since anything moved.
     };
 
     World& world;
@@ -36,6 +36,7 @@ struct Deciding {
     void settle();
     std::optional<Time> add_up_uses();
     void evict();
+    void end_patience();
     void find_places();
     void rest();
     void refresh_reasons();
@@ -50,6 +51,13 @@ struct Deciding {
     void repair();
     bool repair(WorkloadId id, const std::string& node);
     bool wake_gangs();
+    std::set<QueueId> queues_of_round() const;
+    std::set<QueueId> with_keepers(std::set<QueueId> queues) const;
+    /// Searches that had come to nothing may come to something.
+    void moved();
+    /// It may still hold up its queue as Kueue would let it.
+    bool is_patient(WorkloadId id) const;
+    void be_patient(WorkloadId id);
     void tell_overtaken();
     void block(QueueId id, ClassKey key, WaitReason reason);
     /// One round: of each of the queues that has someone, the first is tried against the state as

@@ -89,6 +89,9 @@ struct WaitReason {
         preemption_circle,  // Would preempt `victims` again that win their place back each time.
     };
     Rule rule = Rule::quota;
+    /// What Kueue's condition names where that is another rule: of all flavors of the pod set that
+    /// fits nowhere, also of those that were not needed.
+    std::optional<Rule> named = {};
     std::string local_queue;
     std::string cluster_queue;
     std::string detail;                // What is missing, or who holds a gate closed.

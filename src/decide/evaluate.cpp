@@ -87,7 +87,8 @@ FlavorAnswer Evaluation::flavors(const std::vector<std::int64_t>& counts) const 
                         {},
                         what.memory,
                         what.pinned,
-                        &scene.world.topologies};
+                        &scene.world.topologies,
+                        what.patient};
     const bool alone = what.preempting == Try::Preempting::left_out;
     search.outlook = [this, alone](FlavorResource contested, Amount amount) {
         if (alone) return PreemptionOutlook{};
@@ -105,6 +106,7 @@ Attempt Evaluation::with_counts(const std::vector<std::int64_t>& counts) {
     Placing placing = find_places(answer, wanted);
     Attempt attempt;
     attempt.mode = answer.mode;
+    attempt.waits_to_be_free = answer.waits_to_be_free;
     attempt.memory = std::move(answer.memory);
     if (answer.mode == Mode::preempt) attempt.victims = victims(answer, wanted, placing);
     attempt.fit = std::move(answer.fit);
@@ -114,10 +116,12 @@ Attempt Evaluation::with_counts(const std::vector<std::int64_t>& counts) {
     }
     attempt.reason.rule =
         answer.mode == Mode::preempt ? WaitReason::Rule::quota : answer.no_fit.rule;
+    if (answer.mode == Mode::no_fit) attempt.reason.named = answer.no_fit.named;
     attempt.reason.obstacles = std::move(answer.no_fit.obstacles);
     attempt.reason.cluster_queue = scene.world.queue_names.name_of(what.queue);
     if (placing.ever) {
         attempt.reason.rule = WaitReason::Rule::exceeds_topology;
+        attempt.reason.named.reset();
         attempt.reason.places = std::move(placing.ever);
     } else if (placing.now) {
         attempt.reason.rule = WaitReason::Rule::topology;

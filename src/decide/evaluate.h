@@ -18,16 +18,18 @@ struct Try {
     const FlavorMemory* memory = nullptr;  // Null: all flavors.
     const Fit* pinned = nullptr;           // Not null: only the flavors of this fit.
     Preempting preempting = Preempting::considered;
+    bool patient = false;  // See FlavorSearch.
 };
 
 /// What came of it.
 struct Attempt {
     using Mode = FlavorAnswer::Mode;
     Mode mode = Mode::no_fit;
-    Fit fit;                      // Unless no_fit.
-    std::vector<Victim> victims;  // With preempt; empty: it may preempt nobody, or not enough.
-    WaitReason reason;            // Unless it fits.
-    FlavorMemory memory;          // Not empty: other flavors are left to be tried.
+    Fit fit;                        // Unless no_fit.
+    std::vector<Victim> victims;    // With preempt; empty: it may preempt nobody, or not enough.
+    WaitReason reason;              // Unless it fits.
+    FlavorMemory memory;            // Not empty: other flavors are left to be tried.
+    bool waits_to_be_free = false;  // See FlavorAnswer.
 };
 
 /// Tries it against quota, then against nodes. `ledger` is the world's or a copy of it: it is left

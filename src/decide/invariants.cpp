@@ -1,6 +1,7 @@
 // decide/invariants.cpp - what must always hold of the state, checked the slow and plain way.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "decide/evaluate.h"
 #include "decide/world.h"
@@ -125,8 +126,12 @@ void check_waiting(const World& world, std::vector<std::string>& broken) {
     Ledger ledger = world.ledger;
     ledger.settle();
     if (!world.node_bound.empty() && ledger.version() != world.gangs_tried) return;
+    std::set<QuotaNode> unheard;  // Trees where what came back is given out later.
+    for (const auto& [id, at] : world.late_wakes)
+        unheard.insert(world.tree.root_of(world.queue(id).plan.node));
     for (const auto& [name, id] : world.queue_names.by_name()) {
         const QueueEntry& entry = world.queue(id);
+        if (unheard.contains(world.tree.root_of(entry.plan.node))) continue;
         for (const ClassKey key : entry.pending.classes()) {
             if (!entry.pending.is_blocked(key)) {
                 if (!entry.pending.is_strict() && !world.standing.contains(id)) {

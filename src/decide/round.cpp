@@ -15,7 +15,10 @@ using Phase = WorkloadEntry::Phase;
 
 // The same workload may preempt the same one as often before something else gives quota back. Once
 // more would be a circle: each time the victim won its place back.
-constexpr std::int64_t most_repeats = 2;
+constexpr std::int64_t most_repeats = 3;
+
+// Rounds of one search for flavors, while nothing moves, after which it is said to have no end.
+constexpr std::size_t most_searches = 64;
 
 /// A round as far as it has come.
 struct Round {
@@ -47,6 +50,7 @@ struct Round {
     void refuse(Nominee& nominee);
     void wait_for_pods(Nominee& nominee);
     bool searches_on(Nominee& nominee);
+    bool turns_in_circles(Nominee& nominee);
     bool begins_again(const Nominee& nominee);
     void overtake(Nominee& nominee);
     void wait_in_front(const Nominee& nominee, WaitReason reason);
@@ -75,6 +79,7 @@ void Round::nominate(const std::set<QueueId>& queues) {
         Try what{id, candidate->key, candidate->turn.workload};
         const auto known = deciding.progress.find(what.workload);
         if (known != deciding.progress.end()) what.memory = &known->second.memory;
+        what.patient = deciding.is_patient(what.workload);
         Attempt attempt = evaluate(scene, world.ledger, what);
         nominees.push_back({id, entry.plan.node, root, candidate->key, candidate->turn,
                             std::move(attempt), world.ledger.version()});
@@ -207,7 +212,7 @@ void Round::admit(Nominee& nominee) {
     }
     world.dequeue(id);
     deciding.progress.erase(id);
-    deciding.searched.clear();
+    deciding.moved();
     WorkloadEntry& entry = world.workload(id);
     entry.phase = Phase::holding;
     entry.seen = WorkloadEntry::Seen::decided;
@@ -275,7 +280,7 @@ void Round::evict(const Nominee& nominee, const Victim& victim) {
     evict.preemptor_path = world.path_of(nominee.queue);
     evict.path = world.path_of(entry.held->queue);
     deciding.mark_evicting(victim.workload);
-    deciding.searched.clear();
+    deciding.moved();
     deciding.decision.evicts.push_back(std::move(evict));
 }
 
@@ -307,18 +312,29 @@ void Round::refuse(Nominee& nominee) {
     deciding.block(nominee.queue, nominee.key, std::move(nominee.attempt.reason));
 }
 
-// It is tried again in the next round, from the flavor after the last one tried. Not without end:
-// several pod sets may pass the flavors on to each other.
+// It is tried again in the next round, from the flavor after the last one tried.
 bool Round::searches_on(Nominee& nominee) {
     if (nominee.attempt.memory.empty()) return false;
-    std::size_t flavors = 0;
-    for (const GroupPlan& group : world.queue(nominee.queue).plan.groups)
-        flavors += group.flavors.size();
     Deciding::Progress& progress = deciding.progress[nominee.turn.workload];
-    if (progress.rounds >= flavors) return false;
-    progress = {std::move(nominee.attempt.memory), progress.rounds + 1};
+    const bool is_new =
+        progress.seen.size() < most_searches && progress.seen.insert(nominee.attempt.memory).second;
+    progress.memory = std::move(nominee.attempt.memory);
+    if (!is_new) return begins_again(nominee) || turns_in_circles(nominee);
     // A head that stays in front begins anew each time: that alone moves nothing.
     if (!deciding.searched.contains(nominee.turn.workload)) effect.insert(nominee.root);
+    return true;
+}
+
+// Several pod sets may pass the flavors on to each other for ever. For a while its queue waits for
+// it, as in Kueue; who may go before it is tried before it.
+bool Round::turns_in_circles(Nominee& nominee) {
+    const WorkloadId id = nominee.turn.workload;
+    if (pending(nominee).is_strict() || !deciding.is_patient(id)) return false;
+    deciding.be_patient(id);
+    if (nominee.attempt.mode != Mode::fit) {
+        pending(nominee).note(nominee.key, std::move(nominee.attempt.reason));
+        world.to_tell.insert(id);
+    }
     return true;
 }
 
@@ -340,6 +356,7 @@ bool Round::begins_again(const Nominee& nominee) {
 }
 
 void Round::overtake(Nominee& nominee) {
+    if (nominee.attempt.waits_to_be_free) deciding.be_patient(nominee.turn.workload);
     if (!searches_on(nominee)) {
         deciding.progress.erase(nominee.turn.workload);
         deciding.searched.insert(nominee.turn.workload);

@@ -197,9 +197,7 @@ std::string matter(const WaitReason& reason) {
         case Rule::behind_head:
             return "the queue is strict, and " + reason.head + " in front of it does not fit";
         case Rule::behind_preemptor:
-            return reason.head +
-                   " of the same queue starts first, when those that it preempted "
-                   "have ended";
+            return reason.head + " of the same queue is to start first";
         case Rule::overtaken:
             return "what it needs is kept for others that go first";
         case Rule::preempting:
@@ -246,7 +244,7 @@ std::string remedy_text(const Remedy& remedy) {
 }  // namespace
 
 std::string condition_reason(const WaitReason& reason) {
-    switch (reason.rule) {
+    switch (reason.named.value_or(reason.rule)) {
         case Rule::deactivated:
             return "Deactivated";
         case Rule::local_queue_missing:

@@ -132,6 +132,7 @@ void World::enqueue(WorkloadId id, QueueId where) {
 }
 
 void World::dequeue(WorkloadId id) {
+    patience.erase(id);
     WorkloadEntry& entry = workload(id);
     if (!entry.enqueued) return;
     queue(*entry.enqueued).pending.erase(class_of(id, *entry.enqueued), turn_of(id));
@@ -245,6 +246,11 @@ void World::give_back(WorkloadId id) {
     topologies.release(name_of(id));
     to_repair.erase(id);
     wake_tree(entry.held->queue);
+    // Kueue finds the tree by the local queue and knows none that is stopped.
+    if (entry.local_queue) {
+        const auto& local = local_queue(*entry.local_queue).spec;
+        if (!local || local->stop != StopPolicy::none) ++to_wake[entry.held->queue].unheard;
+    }
     entry.held.reset();
 }
 
@@ -296,6 +302,16 @@ void World::forget_preemptions(WorkloadId id) {
     preemptions.erase(tree.root_of(queue(entry.held->queue).plan.node));
 }
 
+bool World::has_topologies(QueueId queue) const {
+    const std::vector<GroupPlan>& groups = this->queue(queue).plan.groups;
+    return std::any_of(groups.begin(), groups.end(), [this](const GroupPlan& group) {
+        return std::any_of(group.flavors.begin(), group.flavors.end(), [this](FlavorId flavor) {
+            const auto& spec = book.spec(flavor);
+            return spec && !spec->topology.empty();
+        });
+    });
+}
+
 void World::find_roots() {
     queues_by_root.clear();
     preemptions.clear();
@@ -305,7 +321,7 @@ void World::find_roots() {
 
 void World::wake_all() {
     for (std::size_t i = 0; i < queues.size(); ++i)
-        to_wake[static_cast<QueueId>(i)] += 2;  // A change of quotas is for everybody.
+        to_wake[static_cast<QueueId>(i)].times += 2;  // A change of quotas is for everybody.
 }
 
 void World::wake_bound_to_nodes() {

@@ -96,6 +96,12 @@ struct WorkloadEntry {
     ~WorkloadEntry() = default;
 };
 
+/// How often quota was given back, and how often of these nobody heard of it.
+struct Gifts {
+    std::int64_t times = 0;
+    std::int64_t unheard = 0;
+};
+
 /// How often whom has preempted whom, by name.
 using Preemptions = std::map<std::pair<std::string, std::string>, std::int64_t>;
 
@@ -124,20 +130,25 @@ struct World {
     PersistentVector<WorkloadEntry> workloads;
 
     // What has happened since the last decision and is not worked in yet.
-    bool structure_changed = false;           // Quotas, flavors, cohorts: see settle in cycle.cpp.
-    std::set<QueueId> queues_changed;         // Their activity must be found again.
-    std::set<QueueId> to_try;                 // Queues that may have someone to admit.
-    std::map<QueueId, std::int64_t> to_wake;  // How many have given quota back in its tree there.
-    std::set<QueueId> requeued;               // Where someone waits again after an eviction.
-    bool topologies_changed = false;          // Nodes or pods: who waits for places is tried again.
-    std::set<WorkloadId> to_repair;           // Holders with places on nodes that may have failed.
-    std::uint64_t gangs_tried = 0;            // The ledger's version when gangs were last tried.
-    std::set<QueueId> node_bound;             // At least all queues where someone waits for nodes.
-    std::set<WorkloadId> to_place;  // Waiting ones whose place in a queue may have changed.
-    std::set<WorkloadId> to_check;  // Holding ones that may have to go.
-    std::set<WorkloadId> to_tell;   // Waiting ones whose reason may have changed.
+    bool structure_changed = false;    // Quotas, flavors, cohorts: see settle in cycle.cpp.
+    std::set<QueueId> queues_changed;  // Their activity must be found again.
+    std::set<QueueId> to_try;          // Queues that may have someone to admit.
+    std::map<QueueId, Gifts> to_wake;  // Where in its tree quota was given back.
+    std::set<QueueId> requeued;        // Where someone waits again after an eviction.
+    bool topologies_changed = false;   // Nodes or pods: who waits for places is tried again.
+    std::set<WorkloadId> to_repair;    // Holders with places on nodes that may have failed.
+    std::uint64_t gangs_tried = 0;     // The ledger's version when gangs were last tried.
+    std::set<QueueId> node_bound;      // At least all queues where someone waits for nodes.
+    std::set<WorkloadId> to_place;     // Waiting ones whose place in a queue may have changed.
+    std::set<WorkloadId> to_check;     // Holding ones that may have to go.
+    std::set<WorkloadId> to_tell;      // Waiting ones whose reason may have changed.
     std::map<std::pair<QueueId, ClassKey>, Pending::News> classes_to_tell;
     std::set<std::pair<Time, WorkloadId>> backoffs;
+    /// Until when a workload holds up its queue with a search for flavors that ends nowhere, or
+    /// for a flavor that it prefers and that is not free. Kueue knows no end of that.
+    std::map<WorkloadId, Time> patience;
+    /// When the trees of queues are woken where quota came back unheard; Kueue forgets it.
+    std::map<QueueId, Time> late_wakes;
 
     /// Queues whose first has been tried in vain and is to be tried again with every change in
     /// their tree: heads of StrictFIFO, and those that wait for their victims or others' to end.
@@ -166,6 +177,8 @@ struct World {
     WorkloadId workload_id(std::string_view name);
 
     std::optional<QueueId> queue_at(QuotaNode node) const;
+    /// One of its flavors has a topology.
+    bool has_topologies(QueueId queue) const;
     /// Of a queue or a cohort.
     const std::string& name_at(QuotaNode node) const;
     /// "/root/cohort/queue"
@@ -211,7 +224,7 @@ struct World {
     /// Finds again which queues share a tree. Requires: the tree is settled.
     void find_roots();
     /// Everything in the queue's tree is to be tried again.
-    void wake_tree(QueueId queue) { ++to_wake[queue]; }
+    void wake_tree(QueueId queue) { ++to_wake[queue].times; }
     void wake_all();
     void wake_bound_to_nodes();
 

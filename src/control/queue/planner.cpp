@@ -21,6 +21,8 @@ using Rule = decide::WaitReason::Rule;
 
 /// Counts of queues are written at most this often: in a burst each workload changes them.
 constexpr Duration queue_status_pause = milliseconds(100);
+// What ends together is written one after the other; Kueue waits a second.
+constexpr Duration quota_back_pause = milliseconds(10);
 constexpr Duration ask_again_pause = milliseconds(50);  // While nothing may be decided.
 
 bool has_finalizer(const kube::Object& object) {
@@ -149,6 +151,15 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
         return result;
     }
     fold(seen);
+    if (decide::quota_came_back(state_)) {
+        if (!quota_back_) quota_back_ = now;
+        const Time due = *quota_back_ + quota_back_pause;
+        if (now < due) {
+            result.look_again = due - now;
+            return result;
+        }
+    }
+    quota_back_.reset();
     const decide::Decision decision = decide_now(now);
     take(seen, decision);
     speak_again();

@@ -125,8 +125,9 @@ private:
     std::map<std::string, std::set<api::Key>> silent_;  // Who is spoken for, by the speaker's id.
     std::set<std::string> moved_;                       // Ids that may speak for nobody any more.
     Time queues_written_;
-    bool tree_changed_ = false;   // Cohorts or quotas, since metrics were told.
-    bool shares_fairly_ = false;  // Shares are written, and change with every admission.
+    std::optional<Time> quota_back_;  // Since when quota that came back is to be given out.
+    bool tree_changed_ = false;       // Cohorts or quotas, since metrics were told.
+    bool shares_fairly_ = false;      // Shares are written, and change with every admission.
 };
 
 /// The queue of an AppWrapper, "" without; those with one are Workloads to the state.

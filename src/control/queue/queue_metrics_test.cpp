@@ -190,7 +190,7 @@ TEST_CASE("a preemption counts for who preempted, and as an eviction of the vict
     CHECK(world.says("finished_workloads_total" + of_cq + high + " 1"));
     CHECK(world.says("finished_workloads" + of_cq + alone + " 1"));
     CHECK(world.says("local_queue_execution_time_seconds_count" + of_lq + high + " 1"));
-    CHECK(world.says("execution_time_seconds_sum" + of_cq + high + " 31"));
+    CHECK(world.says("execution_time_seconds_sum" + of_cq + high + " 30"));
     CHECK(world.says("admitted_workloads_total" + of_cq + low + " 2"));
     world.erase({workloads, "team", "urgent"});
     CHECK(world.says("finished_workloads" + of_cq + alone + " 0"));

@@ -88,7 +88,7 @@ void reset_for_next_run(Value& status, const std::string& reason, const std::str
 
 bool was_looked_at(decide::WaitReason::Rule rule) {
     using Rule = decide::WaitReason::Rule;
-    return rule != Rule::behind_head;
+    return rule != Rule::behind_head && rule != Rule::behind_preemptor;
 }
 
 std::string text_or_word(std::string_view text, const char* word) {

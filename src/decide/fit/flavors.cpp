@@ -2,9 +2,9 @@
 #include "decide/fit/flavors.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
+#include "decide/fit/no_fit.h"
 #include "decide/fit/places.h"
 
 namespace muster::decide {
@@ -49,6 +49,7 @@ bool search_goes_on(Grade grade, const FlavorFungibility& fungibility) {
 struct Offer {
     FlavorId flavor{};
     Grade grade = worst;
+    WaitReason::Rule flaw = WaitReason::Rule::quota;  // Of a grade of kind no_fit.
     std::vector<std::pair<ResourceId, Grade>> resources;
 };
 
@@ -58,25 +59,34 @@ struct Joint {
     Requests requests;  // By resource.
 };
 
+/// What of a joint is looked at in one go: a resource group, or a resource that has none.
+struct Step {
+    std::uint64_t place = 0;
+    std::optional<std::size_t> group;
+    ResourceId uncovered{};
+};
+
 /// The work on one workload: what its pod sets have been given so far.
 struct Chooser {
     const FlavorSearch& search;
     const Shape& shape;
     const std::vector<std::int64_t>& counts;
     std::vector<Share> given;
-    std::vector<Obstacle> obstacles;  // Of the pod sets at work.
+    std::vector<Obstacle> obstacles;   // Of the pod sets at work.
+    std::vector<Dismissed> dismissed;  // The same, of all groups so far.
     FlavorAnswer answer;
 
     std::vector<Joint> joints() const;
     Requests requests_of(std::size_t pod_set) const;
     bool choose(const Joint& joint);
-    bool is_covered(const Joint& joint);
+    std::vector<Step> steps_of(const Joint& joint) const;
+    bool is_uncovered(const Joint& joint, ResourceId resource);
     bool choose_in_group(const Joint& joint, std::size_t group, const Requests& wanted);
     bool flavor_allows(const Joint& joint, FlavorId flavor);
     bool topology_allows(const Joint& joint, const Flavor& flavor, FlavorId id);
     bool is_pinned(const Joint& joint, FlavorId flavor, const Requests& wanted) const;
     Offer offer_of(const Joint& joint, FlavorId flavor, const Requests& wanted);
-    Grade grade_of(const Joint& joint, FlavorResource what, Amount amount);
+    Grade grade_of(const Joint& joint, FlavorResource what, Amount amount, Offer& offer);
     void take(const Joint& joint, const Offer& offer);
     Amount given_of(FlavorResource what) const;
     Obstacle obstacle(Obstacle::Rule rule, const Joint& joint, FlavorId flavor) const;
@@ -104,37 +114,12 @@ bool selects_flavor(const PodShape& pod, const Labels& labels) {
     return std::any_of(pod.node_affinity.begin(), pod.node_affinity.end(), term_allows);
 }
 
-WaitReason::Rule severity(const Obstacle& obstacle) {
-    switch (obstacle.rule) {
-        case Obstacle::Rule::insufficient:
-            return WaitReason::Rule::quota;
-        case Obstacle::Rule::exceeds_maximum:
-            return WaitReason::Rule::exceeds_maximum;
-        case Obstacle::Rule::not_covered:
-            return WaitReason::Rule::not_covered;
-        default:
-            return WaitReason::Rule::no_matching_flavor;
-    }
-}
-
-// A flavor is as hopeless as its worst obstacle, the workload as its best flavor.
-WaitReason::Rule overall(const std::vector<Obstacle>& obstacles) {
-    static constexpr std::array by_hope = {
-        WaitReason::Rule::quota, WaitReason::Rule::exceeds_maximum,
-        WaitReason::Rule::no_matching_flavor, WaitReason::Rule::not_covered};
-    const auto hope = [&](const Obstacle& o) {
-        return std::find(by_hope.begin(), by_hope.end(), severity(o)) - by_hope.begin();
-    };
-    std::map<std::string_view, std::ptrdiff_t> worst_of;
-    for (const Obstacle& o : obstacles) {
-        std::ptrdiff_t& known = worst_of[o.flavor];
-        known = std::max(known, hope(o));
-    }
-    if (worst_of.empty()) return WaitReason::Rule::no_matching_flavor;
-    const auto least =
-        std::min_element(worst_of.begin(), worst_of.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    return by_hope[static_cast<std::size_t>(least->second)];
+// FNV-1a: the order in which Kueue keeps resources.
+std::uint64_t place_of(std::string_view resource) {
+    std::uint64_t hash = 0xcbf29ce484222325U;
+    for (const char c : resource)
+        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    return hash;
 }
 
 }  // namespace
@@ -160,18 +145,27 @@ std::vector<Share> Fit::total() const {
 
 FlavorAnswer choose_flavors(const FlavorSearch& search, const Shape& shape,
                             const std::vector<std::int64_t>& counts) {
-    Chooser chooser{search, shape, counts, {}, {}, {}};
+    Chooser chooser{search, shape, counts, {}, {}, {}, {}};
     FlavorAnswer& answer = chooser.answer;
     answer.fit.pod_sets.resize(shape.pod_sets.size());
     for (std::size_t i = 0; i < counts.size(); ++i)
         answer.fit.pod_sets[i].count = counts[i];
     for (const Joint& joint : chooser.joints()) {
         chooser.obstacles.clear();
+        chooser.dismissed.clear();
         if (chooser.choose(joint)) continue;
-        answer.no_fit = {overall(chooser.obstacles), std::move(chooser.obstacles)};
+        const WaitReason::Rule rule = overall(chooser.obstacles);
+        answer.no_fit = {rule, named_instead(rule, chooser.dismissed),
+                         std::move(chooser.obstacles)};
         answer.contested.clear();
+        answer.waits_to_be_free = false;
+        // A pod set that fits nowhere begins anew; those before it go on where they were.
+        std::erase_if(answer.memory, [&](const auto& known) {
+            return known.first.first == joint.members.front();
+        });
         return std::move(answer);
     }
+    if (!answer.contested.empty()) answer.waits_to_be_free = false;
     answer.mode = answer.contested.empty() ? Mode::fit : Mode::preempt;
     auto& contested = answer.contested;
     std::sort(contested.begin(), contested.end());
@@ -231,15 +225,20 @@ Requests Chooser::requests_of(std::size_t pod_set) const {
 }
 
 bool Chooser::choose(const Joint& joint) {
-    if (!is_covered(joint)) return false;
     std::vector<Obstacle> kept;
-    for (std::size_t i = 0; i < search.plan.groups.size(); ++i) {
+    for (const Step& step : steps_of(joint)) {
+        obstacles.clear();
+        if (!step.group) {
+            if (is_uncovered(joint, step.uncovered)) return false;
+            continue;
+        }
         Requests wanted;
         for (const auto& [resource, amount] : joint.requests) {
-            if (covers(search.plan.groups[i], resource)) wanted.emplace_back(resource, amount);
+            if (covers(search.plan.groups[*step.group], resource)) {
+                wanted.emplace_back(resource, amount);
+            }
         }
-        obstacles.clear();
-        if (!wanted.empty() && !choose_in_group(joint, i, wanted)) return false;
+        if (!choose_in_group(joint, *step.group, wanted)) return false;
         kept.insert(kept.end(), obstacles.begin(), obstacles.end());
     }
     auto& all = answer.no_fit.obstacles;
@@ -247,23 +246,40 @@ bool Chooser::choose(const Joint& joint) {
     return true;
 }
 
-// What no group covers and is not zero is an obstacle, unless it is to be ignored.
-bool Chooser::is_covered(const Joint& joint) {
-    if (search.options.undeclared == Options::Undeclared::ignore) return true;
+std::vector<Step> Chooser::steps_of(const Joint& joint) const {
+    std::vector<Step> steps;
     for (const auto& [resource, amount] : joint.requests) {
-        if (amount.value == 0) continue;
-        if (std::any_of(search.plan.groups.begin(), search.plan.groups.end(),
-                        [&, wanted = resource](const GroupPlan& g) { return covers(g, wanted); })) {
-            continue;
+        Step step{place_of(search.book.resources.name_of(resource)), std::nullopt, resource};
+        for (std::size_t i = 0; i < search.plan.groups.size() && !step.group; ++i) {
+            if (covers(search.plan.groups[i], resource)) step.group = i;
         }
-        Obstacle missing;
-        missing.rule = Obstacle::Rule::not_covered;
-        missing.pod_set = shape.pod_sets[joint.members.front()].name;
-        missing.resource = search.book.resources.name_of(resource);
-        missing.needed = amount;
-        obstacles = {std::move(missing)};
-        return false;
+        const auto same = std::find_if(steps.begin(), steps.end(), [&](const Step& other) {
+            return step.group && other.group == step.group;
+        });
+        if (same == steps.end()) {
+            steps.push_back(step);
+        } else {
+            same->place = std::min(same->place, step.place);
+        }
     }
+    std::sort(steps.begin(), steps.end(),
+              [](const Step& a, const Step& b) { return a.place < b.place; });
+    return steps;
+}
+
+// What no group covers and is not zero is an obstacle, unless it is to be ignored.
+bool Chooser::is_uncovered(const Joint& joint, ResourceId resource) {
+    if (search.options.undeclared == Options::Undeclared::ignore) return false;
+    const auto wanted =
+        std::find_if(joint.requests.begin(), joint.requests.end(),
+                     [&](const auto& request) { return request.first == resource; });
+    if (wanted->second.value == 0) return false;
+    Obstacle missing;
+    missing.rule = Obstacle::Rule::not_covered;
+    missing.pod_set = shape.pod_sets[joint.members.front()].name;
+    missing.resource = search.book.resources.name_of(resource);
+    missing.needed = wanted->second;
+    obstacles = {std::move(missing)};
     return true;
 }
 
@@ -284,8 +300,12 @@ bool Chooser::choose_in_group(const Joint& joint, std::size_t group, const Reque
         tried = at;
         const FlavorId flavor = plan.flavors[at];
         if (search.pinned != nullptr && !is_pinned(joint, flavor, wanted)) continue;
-        if (!flavor_allows(joint, flavor)) continue;
+        if (!flavor_allows(joint, flavor)) {
+            dismissed.push_back({group, WaitReason::Rule::no_matching_flavor});
+            continue;
+        }
         Offer offer = offer_of(joint, flavor, wanted);
+        if (offer.grade.kind == Grade::Kind::no_fit) dismissed.push_back({group, offer.flaw});
         const bool goes_on = search_goes_on(offer.grade, search.plan.fungibility);
         if (!goes_on || better(offer.grade, chosen ? chosen->grade : worst)) {
             chosen = std::move(offer);
@@ -293,7 +313,10 @@ bool Chooser::choose_in_group(const Joint& joint, std::size_t group, const Reque
         if (!goes_on) break;
     }
     if (!chosen) return false;
-    if (chosen->grade.kind == Grade::Kind::fit) obstacles.clear();
+    if (std::all_of(chosen->resources.begin(), chosen->resources.end(),
+                    [](const auto& r) { return r.second.kind == Grade::Kind::fit; })) {
+        obstacles.clear();
+    }
     if (tried + 1 < plan.flavors.size()) answer.memory[key] = tried + 1;
     take(joint, *chosen);
     return true;
@@ -358,16 +381,16 @@ bool Chooser::is_pinned(const Joint& joint, FlavorId flavor, const Requests& wan
 
 // As good as it is for the resource that it serves worst.
 Offer Chooser::offer_of(const Joint& joint, FlavorId flavor, const Requests& wanted) {
-    Offer offer{flavor, best, {}};
+    Offer offer{flavor, best, WaitReason::Rule::quota, {}};
     for (const auto& [resource, amount] : wanted) {
-        const Grade grade = grade_of(joint, {flavor, resource}, amount);
+        const Grade grade = grade_of(joint, {flavor, resource}, amount, offer);
         if (preferred(offer.grade, grade, search.plan.fungibility.preference)) offer.grade = grade;
         offer.resources.emplace_back(resource, grade);
     }
     return offer;
 }
 
-Grade Chooser::grade_of(const Joint& joint, FlavorResource what, Amount amount) {
+Grade Chooser::grade_of(const Joint& joint, FlavorResource what, Amount amount, Offer& offer) {
     const QuotaTree& tree = search.tree;
     const QuotaNode node = search.plan.node;
     const Amount earlier = given_of(what);
@@ -387,7 +410,10 @@ Grade Chooser::grade_of(const Joint& joint, FlavorResource what, Amount amount) 
     lack.free = free;
     lack.short_by = total - free;
     obstacles.push_back(std::move(lack));
-    if (never) return {Grade::Kind::no_fit, 0};
+    if (never) {
+        offer.flaw = WaitReason::Rule::exceeds_maximum;
+        return {Grade::Kind::no_fit, 0};
+    }
 
     const Preemption& policy = search.plan.preemption;
     const bool while_borrowing =
@@ -410,10 +436,14 @@ Grade Chooser::grade_of(const Joint& joint, FlavorResource what, Amount amount) 
 }
 
 void Chooser::take(const Joint& joint, const Offer& offer) {
+    const bool counts_as_fit = search.patient && offer.grade.kind == Grade::Kind::fit;
     for (const auto& [resource, grade] : offer.resources) {
         const FlavorResource what{offer.flavor, resource};
         answer.fit.borrowing_level = std::max(answer.fit.borrowing_level, grade.level);
-        if (grade.kind != Grade::Kind::fit) answer.contested.push_back(what);
+        if (grade.kind != Grade::Kind::fit) {
+            if (counts_as_fit) answer.waits_to_be_free = true;
+            if (!counts_as_fit) answer.contested.push_back(what);
+        }
         for (const std::size_t member : joint.members) {
             for (const auto& [own, amount] : requests_of(member)) {
                 if (own != resource) continue;

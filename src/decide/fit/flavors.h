@@ -72,6 +72,7 @@ struct Fit {
 /// Why there is none.
 struct NoFit {
     WaitReason::Rule rule = WaitReason::Rule::quota;
+    std::optional<WaitReason::Rule> named = {};  // See WaitReason.
     std::vector<Obstacle> obstacles;
 };
 
@@ -97,6 +98,9 @@ struct FlavorSearch {
     const FlavorMemory* memory = nullptr;      // Null: every search begins at the first flavor.
     const Fit* pinned = nullptr;               // Not null: only the flavors of this fit count.
     const TopologyBook* topologies = nullptr;  // Null: there are none.
+    /// A flavor that fits by borrowing for one resource and by preemption for another may count as
+    /// a fit that is not free yet; see FlavorAnswer::waits_to_be_free.
+    bool patient = false;
 };
 
 struct FlavorAnswer {
@@ -105,12 +109,14 @@ struct FlavorAnswer {
     Fit fit;                                // With no_fit only the pod sets before the failing one.
     std::vector<FlavorResource> contested;  // With preempt: what is not free now.
     NoFit no_fit;                           // Unless it fits.
+    bool waits_to_be_free = false;          // With fit: it is preferred, but not all of it is free.
     FlavorMemory memory;                    // Not empty: flavors are left to be tried.
 };
 
 /// Assigns flavors pod set by pod set, for `counts` pods of each: of each resource group touched
 /// the best flavor that pods tolerate and select, as far as the queue's fungibility lets the search
-/// go. Stops at the first pod set that fits nowhere.
+/// go. Groups come in Kueue's order, that of a hash of their resources' names. Stops at the first
+/// group of a pod set that fits nowhere.
 FlavorAnswer choose_flavors(const FlavorSearch& search, const Shape& shape,
                             const std::vector<std::int64_t>& counts);
 
