@@ -84,6 +84,8 @@ function(muster_oracle)
   target_compile_definitions(oracle_test PRIVATE ORACLE_CASES="${unpacked}/cases" ORACLE_FLOORS="${dir}")
   target_link_libraries(oracle_test PRIVATE ${arg_DEPS} muster_warnings)
   add_test(NAME oracle COMMAND oracle_test)
+  add_test(NAME oracle_server COMMAND oracle_test --server)
+  add_test(NAME oracle_remedies COMMAND oracle_test --remedies)
 endfunction()
 
 # The parsers under fuzzing, one file each in test/fuzz/: a test program that takes their seeds and mutations of

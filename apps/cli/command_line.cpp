@@ -226,11 +226,13 @@ void add_scale(CLI::App& app, const std::shared_ptr<Globals>& globals, Chosen& c
 void add_questions(CLI::App& app, const std::shared_ptr<Globals>& globals, Chosen& chosen) {
     auto target = std::make_shared<std::string>();
     CLI::App* verb = app.add_subcommand("why", "Why a job waits, and what would help");
+    auto output = std::make_shared<std::string>("text");
     verb->add_option("target", *target, "KIND/NAME")->required();
-    verb->callback([globals, &chosen, target] {
-        chosen = [globals, target] {
+    verb->add_option("-o,--output", *output, "text or json")->capture_default_str();
+    verb->callback([globals, &chosen, target, output] {
+        chosen = [globals, target, output] {
             Command command(*globals);
-            return why(command, *target);
+            return why(command, *target, *output);
         };
     });
     auto all = std::make_shared<bool>(false);

@@ -1,6 +1,7 @@
 // apps/cli/queue.cpp - `muster why`, `queue` and `nodes`: what waits, for what, and what there is.
 #include <algorithm>
 
+#include "api/json.h"
 #include "apps/cli/output.h"
 #include "apps/cli/pod_amounts.h"
 #include "apps/cli/tab_writer.h"
@@ -42,7 +43,13 @@ std::vector<Value> list(Session& session, const Resource& resource, const std::s
 
 }  // namespace
 
-int why(Command& command, const std::string& target) {
+int why(Command& command, const std::string& target, const std::string& output) {
+    if (output != "text" && output != "json") {
+        throw Error(Reason::bad_request,
+                    "error: unable to match a printer suitable for the output "
+                    "format \"" +
+                        output + "\", allowed formats are: json,text");
+    }
     const auto named = parse_named(command.resources(), {target});
     if (named.size() != 1 || named.front().name.empty())
         throw Error(Reason::bad_request, "error: say what to explain: muster why KIND/NAME");
@@ -57,7 +64,7 @@ int why(Command& command, const std::string& target) {
                         "rayjob, raycluster, appwrapper), its Workload or its pods");
     }
     const Value answer = command.session().get(path + "/why");
-    print(answer["text"].text() + "\n");
+    print((output == "json" ? api::to_pretty_json(answer) : answer["text"].text()) + "\n");
     return 0;
 }
 

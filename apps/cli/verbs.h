@@ -113,7 +113,7 @@ int scale(Command& command, const ScaleOptions& options);
 enum class Schedulable { yes, no };
 int cordon(Command& command, const Selection& selection, Schedulable schedulable);
 
-int why(Command& command, const std::string& target);
+int why(Command& command, const std::string& target, const std::string& output);
 int queue(Command& command, bool all_namespaces);
 int nodes(Command& command);
 int api_resources(Command& command);

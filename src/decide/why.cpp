@@ -18,6 +18,7 @@ using Rule = WaitReason::Rule;
 using Verdict = Explanation::Verdict;
 
 constexpr std::size_t holders_shown = 5;
+constexpr std::size_t tries_max = 64;  // Of ends of others, each on a copy.
 
 /// The explanation in the making.
 struct Explaining {
@@ -37,11 +38,26 @@ struct Explaining {
     Verdict verdict(const WaitReason& reason) const;
     void find_remedy(const WaitReason& reason);
     bool starts_after(const std::vector<Change>& changes) const;
+    std::optional<Remedy> end_one_of(const std::vector<std::string>& candidates) const;
+    std::vector<std::string> holders_by_size() const;
     std::optional<Remedy> raise_quota() const;
     std::optional<Remedy> end_holder() const;
     std::optional<Remedy> add_capacity() const;
-    std::vector<Change> ended(const std::string& workload) const;
 };
+
+std::vector<Change> ended(const World& world, const std::string& workload) {
+    std::vector<Change> changes;
+    constexpr std::string_view pod_prefix = "pod ";
+    if (workload.starts_with(pod_prefix)) {
+        changes.emplace_back(PodGone{workload.substr(pod_prefix.size())});
+        return changes;
+    }
+    changes.emplace_back(WorkloadFinished{workload});
+    for (const std::string& pod : world.ledger.pods_of(workload)) {
+        changes.emplace_back(PodGone{pod});
+    }
+    return changes;
+}
 
 // Of what is free, rather than of who goes first.
 bool depends_on_numbers(Rule rule) {
@@ -270,10 +286,18 @@ void Explaining::find_remedy(const WaitReason& reason) {
             found = remedy(Remedy::Kind::create_flavor, reason.cluster_queue, reason.detail);
             break;
         case Rule::behind_head:
-            if (starts_after(ended(reason.head))) {
-                found = remedy(Remedy::Kind::end_workload);
-                found->workload = reason.head;
-            }
+        case Rule::behind_preemptor:
+            found = end_one_of({reason.head});
+            break;
+        case Rule::preempting:
+        case Rule::preemption_circle:
+            found = end_one_of(reason.victims);
+            if (!found) found = raise_quota();
+            break;
+        case Rule::topology:
+        case Rule::overtaken:
+        case Rule::deferred:
+            found = end_one_of(holders_by_size());
             break;
         case Rule::quota:
         case Rule::exceeds_maximum:
@@ -307,21 +331,11 @@ std::optional<Remedy> Explaining::raise_quota() const {
         return a.short_by < b.short_by;
     });
     for (const Constraint& constraint : tries) {
-        const auto queue = world.queue_names.find(constraint.queue);
-        if (!queue || !world.queue(*queue).spec) continue;
-        ClusterQueue raised = *world.queue(*queue).spec;
-        for (ResourceGroup& group : raised.groups) {
-            for (FlavorQuotas& flavor : group.flavors) {
-                if (flavor.flavor != constraint.flavor) continue;
-                const auto quota = flavor.resources.find(constraint.resource);
-                if (quota != flavor.resources.end()) quota->second.nominal += constraint.short_by;
-            }
-        }
-        if (!starts_after({QueueSet{std::move(raised)}})) continue;
         Remedy found = remedy(Remedy::Kind::raise_quota, constraint.queue, constraint.flavor);
         found.resource = constraint.resource;
         found.amount = constraint.short_by;
-        return found;
+        const std::vector<Change> changes = changes_of(state, found);
+        if (!changes.empty() && starts_after(changes)) return found;
     }
     return std::nullopt;
 }
@@ -336,7 +350,7 @@ std::optional<Remedy> Explaining::end_holder() const {
         return std::tie(a.amount, a.workload) < std::tie(b.amount, b.workload);
     });
     for (const Holder& holder : holders) {
-        if (!starts_after(ended(holder.workload))) continue;
+        if (!starts_after(ended(world, holder.workload))) continue;
         Remedy found = remedy(Remedy::Kind::end_workload);
         found.workload = holder.workload;
         return found;
@@ -360,20 +374,53 @@ std::optional<Remedy> Explaining::add_capacity() const {
     return found;
 }
 
-std::vector<Change> Explaining::ended(const std::string& workload) const {
-    std::vector<Change> changes;
-    constexpr std::string_view pod_prefix = "pod ";
-    if (workload.starts_with(pod_prefix)) {
-        changes.emplace_back(PodGone{workload.substr(pod_prefix.size())});
-        return changes;
+// The first of them whose end alone is enough.
+std::optional<Remedy> Explaining::end_one_of(const std::vector<std::string>& candidates) const {
+    std::size_t tries = 0;
+    for (const std::string& candidate : candidates) {
+        if (++tries > tries_max) break;
+        if (!starts_after(ended(world, candidate))) continue;
+        Remedy found = remedy(Remedy::Kind::end_workload);
+        found.workload = candidate;
+        return found;
     }
-    changes.emplace_back(WorkloadFinished{workload});
-    for (const std::string& pod : world.ledger.pods_of(workload)) {
-        changes.emplace_back(PodGone{pod});
+    return std::nullopt;
+}
+
+// Who has the fewest pods comes first. Nodes are shared by all trees.
+std::vector<std::string> Explaining::holders_by_size() const {
+    std::vector<std::pair<std::int64_t, std::string>> all;
+    for (const QueueEntry& entry : world.queues) {
+        for (const WorkloadId holder : entry.holders) {
+            std::int64_t pods = 0;
+            for (const std::int64_t live : world.workload(holder).held->live)
+                pods += live;
+            all.emplace_back(pods, world.name_of(holder));
+        }
     }
-    return changes;
+    std::sort(all.begin(), all.end());
+    std::vector<std::string> names;
+    for (auto& [pods, name] : all)
+        names.push_back(std::move(name));
+    return names;
 }
 
 }  // namespace
+
+std::vector<Change> changes_of(const State& state, const Remedy& remedy) {
+    const World& world = state.world();
+    if (remedy.kind == Remedy::Kind::end_workload) return ended(world, remedy.workload);
+    const auto queue = world.queue_names.find(remedy.queue);
+    if (remedy.kind != Remedy::Kind::raise_quota || !queue || !world.queue(*queue).spec) return {};
+    ClusterQueue raised = *world.queue(*queue).spec;
+    for (ResourceGroup& group : raised.groups) {
+        for (FlavorQuotas& flavor : group.flavors) {
+            if (flavor.flavor != remedy.flavor) continue;
+            const auto quota = flavor.resources.find(remedy.resource);
+            if (quota != flavor.resources.end()) quota->second.nominal += remedy.amount;
+        }
+    }
+    return {QueueSet{std::move(raised)}};
+}
 
 }  // namespace muster::decide

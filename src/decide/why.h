@@ -69,4 +69,7 @@ struct Explanation {
 /// first.
 Explanation why(const State& state, std::string_view workload, Time now);
 
+/// What a remedy of kind raise_quota or end_workload comes to; nothing for the others.
+std::vector<Change> changes_of(const State& state, const Remedy& remedy);
+
 }  // namespace muster::decide

@@ -23,11 +23,12 @@ struct Flags {
     bool list = false;
     bool raise = false;
     bool server = false;
+    bool remedies = false;
     std::size_t every = 0;  // 0: what the floor was measured with.
 };
 
-/// The floor through the server is that of every eighth case: the whole takes minutes.
-constexpr std::size_t every_through_server = 8;
+/// The floor through the server is that of every fifth case: the whole takes minutes.
+constexpr std::size_t every_through_server = 5;
 
 std::size_t floor_every(const Flags& flags) {
     return flags.server ? every_through_server : 1;
@@ -54,11 +55,28 @@ std::vector<Played> play_all(const std::vector<Case>& cases, const Flags& flags)
                                                      : make_planner_cluster(recorded.variant);
         Played one;
         one.recorded = &recorded;
-        one.outcome = play(recorded, *cluster);
+        one.outcome = play(recorded, *cluster, flags.remedies ? Trying::remedies : Trying::nothing);
         one.differences = differences(recorded.outcome, one.outcome.steps, recorded.noisy);
         played.push_back(std::move(one));
     }
     return played;
+}
+
+/// Tells of the suggestions that were tried; 0 when all were right.
+int tell_remedies(const std::vector<Played>& played) {
+    Cluster::Remedies all;
+    for (const Played& one : played) {
+        all.waiting += one.outcome.remedies.waiting;
+        all.suggested += one.outcome.remedies.suggested;
+        all.wrong.insert(all.wrong.end(), one.outcome.remedies.wrong.begin(),
+                         one.outcome.remedies.wrong.end());
+    }
+    for (const std::string& wrong : all.wrong)
+        std::printf("FAILED %s\n", wrong.c_str());
+    std::printf("%lld waited, %lld had a change suggested that starts them, %zu were wrong\n",
+                static_cast<long long>(all.waiting), static_cast<long long>(all.suggested),
+                all.wrong.size());
+    return all.wrong.empty() && all.suggested > 0 ? 0 : 1;
 }
 
 int run(const Flags& flags) {
@@ -69,6 +87,7 @@ int run(const Flags& flags) {
         std::puts("no case has that name");
         return 2;
     }
+    if (flags.remedies) return tell_remedies(played);
     if (!flags.show.empty()) {
         std::fputs(whole(played.front()).c_str(), stdout);
         return 0;
@@ -103,6 +122,8 @@ int main(int argc, char** argv) {
     app.add_flag("--list", flags.list, "a line for each case that differs");
     app.add_flag("--server", flags.server,
                  "through the API server and the whole control plane, not the planner alone");
+    app.add_flag("--remedies", flags.remedies,
+                 "try what `muster why` suggests to each that waits, on the planner alone");
     app.add_option("--every", flags.every, "only every n-th case; 1: all");
     app.add_flag("--raise", flags.raise, "raise the floor to the agreement of this run");
     CLI11_PARSE(app, argc, argv);

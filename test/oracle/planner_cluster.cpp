@@ -1,12 +1,15 @@
 // test/oracle/planner_cluster.cpp - the planner of the queues and a small server, in virtual time.
 #include "test/oracle/planner_cluster.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
 #include "api/patch.h"
 #include "control/cluster/small_cluster.h"
 #include "control/queue/planner.h"
+#include "decide/why.h"
+#include "decide/why_text.h"
 
 namespace muster::oracle {
 namespace {
@@ -69,7 +72,34 @@ public:
         return false;
     }
 
+    Remedies try_remedies() override {
+        Remedies tried;
+        for (const kube::ObjectPtr& workload : list({"kueue.x-k8s.io", "workloads"})) {
+            const auto id = planner_.id_of(workload->key);
+            if (!id || !decide::wait_reason(planner_.state(), *id)) continue;
+            ++tried.waiting;
+            const decide::Explanation explanation = decide::why(planner_.state(), *id, now());
+            const auto changes = decide::changes_of(planner_.state(), explanation.remedy);
+            if (starts(*id, {})) tried.wrong.push_back(*id + " starts by itself");
+            if (changes.empty()) continue;
+            ++tried.suggested;
+            if (starts(*id, changes)) continue;
+            tried.wrong.push_back(*id +
+                                  " does not start after: " + decide::lines(explanation).back());
+        }
+        return tried;
+    }
+
 private:
+    bool starts(const std::string& id, const std::vector<decide::Change>& changes) const {
+        decide::State copy = planner_.state();
+        for (const decide::Change& change : changes)
+            apply(copy, change);
+        const decide::Decision decision = decide::decide(copy, now());
+        return std::any_of(decision.admits.begin(), decision.admits.end(),
+                           [&](const decide::Admit& admit) { return admit.workload == id; });
+    }
+
     control::cluster::SmallCluster server_;
     control::queue::QueuePlanner planner_;
 };

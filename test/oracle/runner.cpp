@@ -48,7 +48,8 @@ struct Unsettled {
 
 class Player {
 public:
-    Player(const Case& recorded, Cluster& cluster) : case_(recorded), cluster_(cluster) {}
+    Player(const Case& recorded, Cluster& cluster, Trying trying)
+        : case_(recorded), cluster_(cluster), trying_(trying) {}
 
     Outcome play();
 
@@ -67,6 +68,7 @@ private:
 
     const Case& case_;
     Cluster& cluster_;
+    Trying trying_;
     std::map<std::string, Evictions> evictions_;
     int evicted_ = 0;
     Value picks_ = Value::array();
@@ -104,6 +106,14 @@ Outcome Player::play() {
             cluster_.pass(seconds(2));
             rest();
             outcome.steps.push_back(snapshot());
+            if (trying_ == Trying::nothing) continue;
+            Cluster::Remedies tried = cluster_.try_remedies();
+            outcome.remedies.waiting += tried.waiting;
+            outcome.remedies.suggested += tried.suggested;
+            for (std::string& wrong : tried.wrong) {
+                outcome.remedies.wrong.push_back(
+                    case_.id + " step " + std::to_string(outcome.steps.size() - 1) + ": " + wrong);
+            }
         }
     } catch (const Unsettled& unsettled) {
         outcome.unsettled = unsettled.why;
@@ -258,8 +268,8 @@ Value Player::snapshot() {
 
 }  // namespace
 
-Outcome play(const Case& recorded, Cluster& cluster) {
-    return Player(recorded, cluster).play();
+Outcome play(const Case& recorded, Cluster& cluster, Trying trying) {
+    return Player(recorded, cluster, trying).play();
 }
 
 }  // namespace muster::oracle

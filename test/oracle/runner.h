@@ -1,6 +1,7 @@
 // test/oracle/runner.h - plays a scenario: its user, and the part of the job controllers.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -34,16 +35,29 @@ public:
     /// Lets the controllers work until nothing moves. False when they do not come to rest.
     virtual bool rest() = 0;
     virtual Time now() const = 0;
+
+    /// Of what `muster why` suggests to each that waits: how much of it there is, and in words what
+    /// does not start it, or is not needed for that.
+    struct Remedies {
+        std::int64_t waiting = 0;
+        std::int64_t suggested = 0;
+        std::vector<std::string> wrong;
+    };
+    virtual Remedies try_remedies() { return {}; }
 };
 
 /// What a run came to.
 struct Outcome {
     std::vector<api::Value> steps;
     std::string unsettled;  // Why the run was given up; empty: it was not.
+    Cluster::Remedies remedies;
 };
+
+enum class Trying { nothing, remedies };
 
 /// Plays the case as the recorder did: `seq` steps rest after each action, `batch` steps at their
 /// end; evicted Workloads give their quota back one at a time, by name, when the rest is at rest.
-Outcome play(const Case& recorded, Cluster& cluster);
+/// With `remedies` what is suggested to those that wait is tried after each step, on copies.
+Outcome play(const Case& recorded, Cluster& cluster, Trying trying = Trying::nothing);
 
 }  // namespace muster::oracle
