@@ -35,6 +35,7 @@ Target kubeconfig_target();
 Target node_flag_target();
 Target config_file_target();
 Target scenario_target();
+Target queues_target();
 Target jwt_target();
 Target base64_target();
 Target json_path_target();
