@@ -413,7 +413,7 @@ void Life::decide_and_check() {
     }
     std::set<std::string> leaving;
     for (const auto& [id, job] : world.jobs) {
-        if (job.state == Job::State::evicting) leaving.insert(id);
+        if (job.state == Job::State::evicting || job.removed) leaving.insert(id);
     }
     // Whoever is admitted in the same decision may have gone before a preemptor.
     for (const auto& [preemptor, those] : victims) {
