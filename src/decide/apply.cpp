@@ -127,9 +127,8 @@ struct Apply {
         if (id == no_queue || world.queue(id).spec == change.queue) return;
         QueuePlan policies;
         policies.preemption = change.queue.preemption;
-        const bool by_use =
-            world.options.admission_sharing &&
-            change.queue.admission_mode == ClusterQueue::AdmissionMode::usage_based;
+        const bool by_use = world.options.admission_sharing &&
+                            change.queue.admission_mode == ClusterQueue::AdmissionMode::usage_based;
         if (before.preempts() != policies.preempts() || by_use != world.goes_by_use(id))
             take_out_waiting(world, id);
         QueueEntry& entry = world.queue(id);

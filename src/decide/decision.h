@@ -161,10 +161,10 @@ struct Wait {
 
 /// What to change, and nothing else: what stays as it was is not in it.
 struct Decision {
-    std::vector<Admit> admits;       // In the order they were decided.
-    std::vector<Move> moves;         // The same.
-    std::vector<Evict> evicts;       // By workload id.
-    std::vector<Wait> waits;         // By workload id.
+    std::vector<Admit> admits;                              // In the order they were decided.
+    std::vector<Move> moves;                                // The same.
+    std::vector<Evict> evicts;                              // By workload id.
+    std::vector<Wait> waits;                                // By workload id.
     std::vector<std::pair<std::string, std::string>> uses;  // Local queues whose use was added up.
     std::optional<Time> look_again;  // When a backoff ends or uses are added up.
 };

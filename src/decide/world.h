@@ -155,8 +155,8 @@ struct World {
     std::set<QueueId> standing;
     /// With options.admission_sharing: of local queues that have used anything.
     std::map<LocalQueueId, Consumption> consumptions;
-    bool uses_changed = true;       // Some local queue may be due earlier than `uses_due`.
-    std::optional<Time> uses_due;   // When the first one is; absent: none uses anything.
+    bool uses_changed = true;      // Some local queue may be due earlier than `uses_due`.
+    std::optional<Time> uses_due;  // When the first one is; absent: none uses anything.
 
     /// By root, since anything but preemption last gave quota back there.
     std::map<QuotaNode, Preemptions> preemptions;

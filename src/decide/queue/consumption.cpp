@@ -84,8 +84,8 @@ void Consumption::sample(const std::map<ResourceId, Amount>& used, Duration elap
     if (half_life > Duration{}) {
         for (const auto& [resource, amount] : used) {
             std::int64_t& consumed = thousandths[resource];
-            const std::int64_t more = decay.lost_of(std::max<std::int64_t>(
-                0, thousandths_of(amount)));
+            const std::int64_t more =
+                decay.lost_of(std::max<std::int64_t>(0, thousandths_of(amount)));
             consumed = consumed > most - more ? most : consumed + more;
         }
     }
@@ -97,8 +97,7 @@ void Consumption::charge(const std::map<ResourceId, Amount>& started,
     if (sharing.half_life <= Duration{}) return;
     const Decay decay(sharing.sampling, sharing.half_life);
     for (const auto& [resource, amount] : started) {
-        const std::int64_t more =
-            decay.lost_of(std::max<std::int64_t>(0, thousandths_of(amount)));
+        const std::int64_t more = decay.lost_of(std::max<std::int64_t>(0, thousandths_of(amount)));
         if (more == 0) continue;
         std::int64_t& consumed = thousandths[resource];
         consumed = consumed > most - more ? most : consumed + more;
@@ -112,8 +111,7 @@ void Consumption::refund(const std::map<ResourceId, Amount>& started,
     for (const auto& [resource, amount] : started) {
         const auto found = thousandths.find(resource);
         if (found == thousandths.end()) continue;
-        const std::int64_t less =
-            decay.lost_of(std::max<std::int64_t>(0, thousandths_of(amount)));
+        const std::int64_t less = decay.lost_of(std::max<std::int64_t>(0, thousandths_of(amount)));
         found->second = std::max<std::int64_t>(0, found->second - less);
         if (found->second == 0) thousandths.erase(found);
     }

@@ -29,7 +29,7 @@ private:
 /// The use of one local queue.
 struct Consumption {
     std::map<ResourceId, std::int64_t> thousandths;  // Of amounts; none is 0.
-    Time updated;         // When it was last added up; not set: never.
+    Time updated;                                    // When it was last added up; not set: never.
     bool in_use = false;  // Something has held quota since then, or held it then.
 
     bool is_nothing() const { return thousandths.empty(); }

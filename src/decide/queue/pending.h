@@ -2,8 +2,8 @@
 // have been found not to fit.
 #pragma once
 
-#include <cstdint>
 #include <compare>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
