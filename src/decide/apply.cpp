@@ -91,6 +91,7 @@ void evicting(World& world, WorkloadId id, Seen seen) {
     WorkloadEntry& entry = world.workload(id);
     entry.phase = Phase::evicting;
     entry.seen = seen;
+    world.list_anew(id);
     world.ledger.withdraw(world.name_of(id));
 }
 
@@ -317,6 +318,7 @@ struct Apply {
         if (entry.phase == Phase::finished) return;
         entry.object = Object::exists;
         set_stage(id, spec);
+        world.list_anew(id);
         const ShapeId shape = world.shapes.hold(spec.pod_sets, spec.binds, world.book.resources);
         const auto now =
             std::tie(spec.activity, spec.gate, local, shape, spec.priority, spec.slope_millionths,
@@ -344,6 +346,7 @@ struct Apply {
         } else {
             world.to_check.insert(id);
             world.reclaim(id);
+            world.list_anew(id);
         }
     }
 
@@ -367,6 +370,7 @@ struct Apply {
         WorkloadEntry& entry = world.workload(*id);
         entry.object = Object::removed;
         if (entry.held != nullptr) {
+            world.list_anew(*id);
             world.forget_preemptions(*id);
             world.ledger.withdraw(change.id);
             return;
@@ -387,6 +391,7 @@ struct Apply {
             if (entry.seen == Seen::decided) world.to_try.insert(entry.held->queue);
             entry.seen = Seen::observed;
             if (change.reserved != Time{}) entry.held->reserved = change.reserved;
+            world.list_anew(*id);
             if (world.assignment(*entry.held) == change.assignment) return;
             held.reserved = entry.held->reserved;
             world.give_back(*id);
@@ -432,6 +437,7 @@ struct Apply {
         } else if (entry.phase == Phase::evicting) {
             entry.phase = Phase::holding;
             entry.seen = Seen::observed;
+            world.list_anew(*id);
             world.ledger.promise(change.id, world.held_shape(*id));
             world.to_check.insert(*id);
             world.to_try.insert(

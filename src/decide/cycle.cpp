@@ -148,6 +148,7 @@ void Deciding::mark_evicting(WorkloadId id) {
     WorkloadEntry& entry = world.workload(id);
     entry.phase = Phase::evicting;
     entry.seen = Seen::decided;
+    world.list_anew(id);
     world.ledger.withdraw(world.name_of(id));
 }
 

@@ -43,10 +43,13 @@ struct Evaluation {
     Ledger& ledger;
     const Try& what;
     const Shape& shape;
+    // Whom the last search for one resource found: most workloads need no other.
+    std::optional<Preemptor> asked{};
+    std::vector<Victim> answered{};
 
     Attempt without_quota();
     Attempt with_counts(const std::vector<std::int64_t>& counts);
-    FlavorAnswer flavors(const std::vector<std::int64_t>& counts) const;
+    FlavorAnswer flavors(const std::vector<std::int64_t>& counts);
     void check_nodes(Attempt& attempt, const Shape& wanted);
     Placing find_places(FlavorAnswer& answer, const Shape& wanted) const;
     std::set<std::string> out_with(const std::vector<Victim>& victims) const;
@@ -79,7 +82,7 @@ Preemptor Evaluation::preemptor() const {
     return made;
 }
 
-FlavorAnswer Evaluation::flavors(const std::vector<std::int64_t>& counts) const {
+FlavorAnswer Evaluation::flavors(const std::vector<std::int64_t>& counts) {
     FlavorSearch search{scene.tree,
                         scene.world.book,
                         scene.world.queue(what.queue).plan,
@@ -95,7 +98,9 @@ FlavorAnswer Evaluation::flavors(const std::vector<std::int64_t>& counts) const 
         Preemptor asking = preemptor();
         asking.needs = {{contested, amount}};
         asking.contested = {contested};
-        return preemption_outlook(scene, asking);
+        answered = find_victims(scene, asking, {});
+        asked = std::move(asking);
+        return preemption_outlook(scene, *asked, answered);
     };
     return choose_flavors(search, shape, counts);
 }
@@ -206,7 +211,10 @@ std::vector<Victim> Evaluation::victims(FlavorAnswer& answer, const Shape& wante
             return !by_nodes || fits_nodes_without(gone, wanted);
         };
     }
-    std::vector<Victim> found = find_victims(scene, asking, suits);
+    const bool is_known = !suits && asked && asked->contested == asking.contested &&
+                          asked->needs.size() == 1 && asking.needs.size() == 1 &&
+                          asked->needs.front().amount == asking.needs.front().amount;
+    std::vector<Victim> found = is_known ? answered : find_victims(scene, asking, suits);
     if (found.empty() || placing.wants.empty()) return found;
     placing.wants.put_into(answer.fit, std::get<TopologyBook::Assignments>(places_without(found)));
     return found;

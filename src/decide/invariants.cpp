@@ -89,6 +89,23 @@ void check_stages(const World& world, std::vector<std::string>& broken) {
     }
 }
 
+/// Holders stand in the order in which they are preempted.
+void check_order(const World& world, std::vector<std::string>& broken) {
+    for (const QueueEntry& entry : world.queues) {
+        if (entry.by_preemption.size() != entry.holders.size()) {
+            broken.push_back("holders and those that may be preempted are not the same");
+        }
+        for (const HolderTurn& turn : entry.by_preemption) {
+            const WorkloadEntry& holder = world.workload(turn.workload);
+            const bool leaves = turn.stage == HolderTurn::Stage::leaving;
+            if (holder.held == nullptr || leaves != is_leaving(holder) ||
+                turn.priority != holder.priority || turn.reserved != holder.held->reserved) {
+                broken.push_back(*turn.name + " stands in the wrong place among holders");
+            }
+        }
+    }
+}
+
 /// Everyone is in exactly one place, according to the phase.
 void check_phases(const World& world, std::vector<std::string>& broken) {
     std::map<WorkloadId, std::int64_t> times;
@@ -171,6 +188,7 @@ std::vector<std::string> broken_invariants(const State& state) {
     check_tree(state.world(), broken);
     check_phases(state.world(), broken);
     check_stages(state.world(), broken);
+    check_order(state.world(), broken);
     check_leaders(state.world(), broken);
     check_waiting(state.world(), broken);
     return broken;

@@ -450,17 +450,17 @@ std::vector<std::string> Round::names_of(const std::vector<Victim>& victims) con
 void Deciding::round(const std::set<QueueId>& queues) {
     Round round{*this, world};
     round.nominate(queues);
-    std::vector<Nominee> hopeful;
+    std::vector<Nominee*> hopeful;
     for (Nominee& nominee : round.nominees) {
         if (nominee.attempt.mode == Mode::no_fit) {
             round.refuse(nominee);
         } else {
-            hopeful.push_back(std::move(nominee));
+            hopeful.push_back(&nominee);
         }
     }
     Turns turns(world, world.tree, hopeful);
     while (const auto next = turns.next())
-        round.take_turn(hopeful[*next]);
+        round.take_turn(*hopeful[*next]);
     round.finish();
 }
 

@@ -5,43 +5,57 @@
 
 namespace muster::decide {
 
-Turns::Turns(const World& world, QuotaTree& tree, const std::vector<Nominee>& nominees)
+Turns::Turns(const World& world, QuotaTree& tree, const std::vector<Nominee*>& nominees)
     : world_(world), tree_(tree), nominees_(nominees) {
+    Members all;
     for (std::size_t i = 0; i < nominees.size(); ++i)
-        left_[nominees[i].root].push_back(i);
-    for (auto& [root, members] : left_) {
-        std::sort(members.begin(), members.end(),
-                  [this](std::size_t a, std::size_t b) { return goes_before(a, b); });
+        all.push_back(i);
+    std::sort(all.begin(), all.end(), [this](std::size_t a, std::size_t b) {
+        return of(a).root != of(b).root ? of(a).root < of(b).root : goes_before(b, a);
+    });
+    for (const std::size_t member : all) {
+        if (trees_.empty() || of(trees_.back().front()).root != of(member).root) {
+            trees_.emplace_back();
+        }
+        trees_.back().push_back(member);
     }
+    for (std::size_t i = 0; i < trees_.size(); ++i)
+        enter_winner(i);
 }
 
 bool Turns::goes_before(std::size_t a, std::size_t b) const {
-    const Nominee& left = nominees_[a];
-    const Nominee& right = nominees_[b];
+    const Nominee& left = of(a);
+    const Nominee& right = of(b);
     if (left.attempt.fit.borrowing_level != right.attempt.fit.borrowing_level) {
         return left.attempt.fit.borrowing_level < right.attempt.fit.borrowing_level;
     }
     return left.turn < right.turn;
 }
 
+// With fair sharing it depends on what has happened since.
+void Turns::enter_winner(std::size_t tree) {
+    if (trees_[tree].empty()) return;
+    winners_.emplace_back(winner(trees_[tree]), tree);
+    std::push_heap(winners_.begin(), winners_.end(),
+                   [this](const auto& a, const auto& b) { return goes_before(b.first, a.first); });
+}
+
 std::optional<std::size_t> Turns::next() {
-    for (const auto& [root, members] : left_) {
-        if (!winners_.contains(root)) winners_[root] = winner(members);
-    }
-    const auto first = std::min_element(
-        winners_.begin(), winners_.end(),
-        [this](const auto& a, const auto& b) { return goes_before(a.second, b.second); });
-    if (first == winners_.end()) return std::nullopt;
-    const auto [root, chosen] = *first;
-    winners_.erase(first);
-    const auto members = left_.find(root);
-    std::erase(members->second, chosen);
-    if (members->second.empty()) left_.erase(members);
+    if (played_) enter_winner(*played_);
+    played_.reset();
+    if (winners_.empty()) return std::nullopt;
+    std::pop_heap(winners_.begin(), winners_.end(),
+                  [this](const auto& a, const auto& b) { return goes_before(b.first, a.first); });
+    const auto [chosen, tree] = winners_.back();
+    winners_.pop_back();
+    Members& members = trees_[tree];
+    members.erase(std::find(members.rbegin(), members.rend(), chosen).base() - 1);
+    played_ = tree;
     return chosen;
 }
 
-std::size_t Turns::winner(const std::vector<std::size_t>& members) {
-    if (!world_.options.fair_sharing || members.size() == 1) return members.front();
+std::size_t Turns::winner(const Members& members) {
+    if (!world_.options.fair_sharing || members.size() == 1) return members.back();
     const Shares shares = measure(members);
     // From the deepest cohorts up; at the root one is left.
     std::map<std::pair<std::int64_t, QuotaNode>, std::size_t> best;  // By depth, deepest first.
@@ -58,7 +72,7 @@ std::size_t Turns::winner(const std::vector<std::size_t>& members) {
         if (!is_first && wins(member, at->second, *parent, shares)) at->second = member;
     };
     for (const std::size_t member : members)
-        enter(nominees_[member].node, member);
+        enter(of(member).node, member);
     std::size_t last = members.front();
     for (auto at = best.begin(); at != best.end(); ++at) {
         last = at->second;
@@ -68,10 +82,10 @@ std::size_t Turns::winner(const std::vector<std::size_t>& members) {
 }
 
 // The shares of all nodes from each queue up, as they would be with its nominee admitted.
-Turns::Shares Turns::measure(const std::vector<std::size_t>& members) {
+Turns::Shares Turns::measure(const Members& members) {
     Shares shares;
     for (const std::size_t member : members) {
-        const Nominee& nominee = nominees_[member];
+        const Nominee& nominee = of(member);
         const std::vector<Share> needs = nominee.attempt.fit.total();
         for (const Share& need : needs)
             tree_.add_usage(nominee.node, need.what, need.amount);
@@ -89,7 +103,7 @@ Turns::Shares Turns::measure(const std::vector<std::size_t>& members) {
 bool Turns::wins(std::size_t a, std::size_t b, QuotaNode cohort, const Shares& shares) const {
     const auto wanted = [this](std::size_t member) {
         std::vector<FlavorResource> all;
-        for (const Share& need : nominees_[member].attempt.fit.total())
+        for (const Share& need : of(member).attempt.fit.total())
             all.push_back(need.what);
         return all;
     };
@@ -99,7 +113,7 @@ bool Turns::wins(std::size_t a, std::size_t b, QuotaNode cohort, const Shares& s
     const bool right_borrows = right.borrows_any_of(wanted(b));
     if (left_borrows != right_borrows) return right_borrows;
     const auto order = compare(left, right);
-    return order != 0 ? order < 0 : nominees_[a].turn < nominees_[b].turn;
+    return order != 0 ? order < 0 : of(a).turn < of(b).turn;
 }
 
 }  // namespace muster::decide

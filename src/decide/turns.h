@@ -30,7 +30,7 @@ struct Nominee {
 /// does not borrow what it wants, then the smallest share with it admitted, then by turn.
 class Turns {
 public:
-    Turns(const World& world, QuotaTree& tree, const std::vector<Nominee>& nominees);
+    Turns(const World& world, QuotaTree& tree, const std::vector<Nominee*>& nominees);
 
     /// The index of the next one; absent when all have had their turn.
     std::optional<std::size_t> next();
@@ -38,16 +38,24 @@ public:
 private:
     using Shares = std::map<std::pair<std::size_t, QuotaNode>, BorrowedShare>;  // Below a cohort.
 
-    std::size_t winner(const std::vector<std::size_t>& members);
-    Shares measure(const std::vector<std::size_t>& members);
+    /// The nominees of one tree that are left: without fair sharing the last one is next.
+    using Members = std::vector<std::size_t>;
+
+    void enter_winner(std::size_t tree);
+    std::size_t winner(const Members& members);
+    Shares measure(const Members& members);
     bool wins(std::size_t a, std::size_t b, QuotaNode cohort, const Shares& shares) const;
     bool goes_before(std::size_t a, std::size_t b) const;
 
     const World& world_;
     QuotaTree& tree_;
-    const std::vector<Nominee>& nominees_;
-    std::map<QuotaNode, std::vector<std::size_t>> left_;  // By root; in order without fair sharing.
-    std::map<QuotaNode, std::size_t> winners_;
+    const Nominee& of(std::size_t i) const { return *nominees_[i]; }
+
+    const std::vector<Nominee*>& nominees_;
+    std::vector<Members> trees_;
+    /// A heap of one nominee of each tree, with its tree; the first to go is in front.
+    std::vector<std::pair<std::size_t, std::size_t>> winners_;
+    std::optional<std::size_t> played_;  // The tree whose winner had its turn and has no successor.
 };
 
 }  // namespace muster::decide

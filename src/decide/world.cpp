@@ -151,6 +151,7 @@ void World::hold(WorkloadId id, Held held) {
     }
     queue(entry.held->queue).holders.insert(id);
     if (options.admission_sharing && entry.local_queue) begin_use(*entry.local_queue);
+    list_anew(id);
     to_check.insert(id);
     hold_places(id);
     book_stage(id);
@@ -188,6 +189,22 @@ bool World::has_checks(QueueId id, const std::vector<PodSetFit>& found) const {
             });
         });
     });
+}
+
+void World::list_anew(WorkloadId id) {
+    WorkloadEntry& entry = workload(id);
+    if (entry.held == nullptr) return;
+    const HolderTurn now{
+        is_leaving(entry) ? HolderTurn::Stage::leaving : HolderTurn::Stage::staying, entry.priority,
+        entry.held->reserved, workload_names.shared_name_of(id), id};
+    HolderTurn& listed = entry.held->listed;
+    auto& list = queue(entry.held->queue).by_preemption;
+    if (listed.name != nullptr) {
+        if (!(listed < now) && !(now < listed) && list.contains(now)) return;
+        list.erase(listed);
+    }
+    listed = now;
+    list.insert(now);
 }
 
 // Of a pod set that its object no longer has, the pods are known by their share of the quota.
@@ -237,6 +254,7 @@ void World::give_back(WorkloadId id) {
     if (std::as_const(*this).queue(entry.held->queue).reserved.contains(id))
         queue(entry.held->queue).reserved.erase(id);
     if (unready.erase(id) > 0 && unready.empty()) wake_all();
+    queue(entry.held->queue).by_preemption.erase(entry.held->listed);
     // Nodes are shared by all trees; heads that are never parked see what another tree gives back.
     if (topologies.holds(name_of(id))) {
         for (const QueueId other : standing) {
@@ -439,6 +457,11 @@ Assignment World::assignment(const Held& held) const {
         result.pod_sets.push_back(std::move(set));
     }
     return result;
+}
+
+bool is_leaving(const WorkloadEntry& entry) {
+    return entry.phase == WorkloadEntry::Phase::evicting ||
+           entry.object == WorkloadEntry::Object::removed;
 }
 
 Shape with_counts(const Shape& shape, const std::vector<std::int64_t>& counts) {

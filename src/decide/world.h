@@ -26,6 +26,24 @@
 
 namespace muster::decide {
 
+/// Where a holder stands among those of its queue that may be preempted: leaving ones first, then
+/// lower priorities, newer ones, and by name.
+struct HolderTurn {
+    enum class Stage : std::uint8_t { leaving, staying };
+    Stage stage = Stage::staying;
+    std::int64_t priority = 0;
+    Time reserved;
+    std::shared_ptr<const std::string> name;
+    WorkloadId workload{};
+
+    friend bool operator<(const HolderTurn& a, const HolderTurn& b) {
+        if (a.stage != b.stage) return a.stage < b.stage;
+        if (a.priority != b.priority) return a.priority < b.priority;
+        if (a.reserved != b.reserved) return b.reserved < a.reserved;
+        return *a.name < *b.name;
+    }
+};
+
 /// The queue of what has no queue: only nodes bind there. It is always first and always ready.
 constexpr QueueId no_queue{};
 
@@ -36,6 +54,7 @@ struct QueueEntry {
     std::string detail;  // The names of what is missing.
     std::set<LocalQueueId> local_queues;
     PersistentSet<WorkloadId> holders;
+    PersistentSet<HolderTurn> by_preemption;  // The same, in the order of preemption.
     std::set<WorkloadId> reserved;  // Of the holders, those that wait for admission checks.
     Pending pending;
     std::optional<WorkloadId> told_head;  // StrictFIFO: who was told to be the head.
@@ -61,6 +80,7 @@ struct Held {
     std::vector<PodSetFit> pod_sets;  // As admitted.
     std::vector<std::int64_t> live;   // Of each pod set's count, those not reclaimable since.
     Time reserved;                    // Since when.
+    HolderTurn listed = {};           // As it stands in `by_preemption`.
 };
 
 struct WorkloadEntry {
@@ -198,6 +218,8 @@ struct World {
     /// Whether what was found for it has admission checks to pass.
     bool has_checks(QueueId queue, const std::vector<PodSetFit>& found) const;
     bool blocks_admission(QueueId queue) const { return queue != no_queue && !unready.empty(); }
+    /// Whoever may be preempted stands where it belongs: after any change of what decides that.
+    void list_anew(WorkloadId id);
     /// Its places in topologies are what it holds now.
     void hold_places(WorkloadId id);
     /// What it really uses of one pod set: as admitted, less what was reclaimed since.
@@ -234,6 +256,9 @@ struct World {
     std::shared_ptr<const WaitReason> reason_now(WorkloadId id, Time now) const;
     Assignment assignment(const Held& held) const;
 };
+
+/// It holds something, but not for long.
+bool is_leaving(const WorkloadEntry& entry);
 
 /// The same shape with other numbers of pods.
 Shape with_counts(const Shape& shape, const std::vector<std::int64_t>& counts);

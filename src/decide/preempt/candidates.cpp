@@ -8,8 +8,6 @@ namespace muster::decide {
 
 namespace {
 
-using Phase = WorkloadEntry::Phase;
-
 bool is_contested(const Preemptor& preemptor, FlavorResource what) {
     return std::binary_search(preemptor.contested.begin(), preemptor.contested.end(), what);
 }
@@ -58,7 +56,7 @@ Candidate candidate_of(const World& world, QueueId queue, WorkloadId id) {
     made.workload = id;
     made.queue = queue;
     made.node = world.queue(queue).plan.node;
-    made.leaving = entry.phase == Phase::evicting || entry.object == WorkloadEntry::Object::removed;
+    made.leaving = is_leaving(entry);
     made.priority = entry.priority;
     made.reserved = entry.held->reserved;
     made.name = &world.name_of(id);
@@ -78,39 +76,88 @@ bool preempted_before(const Candidate& a, const Candidate& b) {
            std::tuple(!b.leaving, b.own, b.priority, a.reserved, std::string_view(*b.name));
 }
 
-std::vector<Candidate> own_candidates(const Scene& scene, const Preemptor& preemptor) {
-    const QueueEntry& queue = scene.world.queue(preemptor.queue);
-    std::vector<Candidate> all;
-    if (queue.plan.preemption.within_queue == Preemption::WithinQueue::never) return all;
-    for (const WorkloadId id : queue.holders) {
-        const WorkloadEntry& holder = scene.world.workload(id);
-        if (scene.gone.contains(id) || !uses_contested(*holder.held, preemptor) ||
-            !own_policy_gives_up(queue.plan.preemption.within_queue, preemptor, holder)) {
-            continue;
-        }
-        all.push_back(candidate_of(scene.world, preemptor.queue, id));
-        all.back().own = true;
-        if (scene.world.goes_by_use(preemptor.queue) && holder.local_queue)
-            all.back().use = scene.world.last_use_of(*holder.local_queue);
+CandidateLine::CandidateLine(const Scene& scene, const Preemptor& preemptor, QueueId queue,
+                             Dress dress)
+    : scene_(scene), preemptor_(preemptor), queue_(queue), dress_(std::move(dress)) {
+    const QueueEntry& entry = scene.world.queue(queue);
+    const Preemption& policy = scene.world.queue(preemptor.queue).plan.preemption;
+    const bool own = queue == preemptor.queue;
+    if (own ? policy.within_queue == Preemption::WithinQueue::never
+            : policy.reclaim_within_cohort == Preemption::Reclaim::never ||
+                  entry.active != QueueReport::Active::ready) {
+        return;
     }
-    return all;
+    next_ = entry.by_preemption.begin();
+    end_ = entry.by_preemption.end();
+    if (!own || !scene.world.goes_by_use(queue)) return;
+    // Holders do not stand in the order of what their local queues have used.
+    while (next_ != end_)
+        find_next();
+    std::sort(found_.begin(), found_.end(), preempted_before);
 }
 
-std::vector<Candidate> candidates_of(const Scene& scene, const Preemptor& preemptor,
-                                     QueueId queue) {
-    const Preemption& policy = scene.world.queue(preemptor.queue).plan.preemption;
-    std::vector<Candidate> all;
-    if (scene.world.queue(queue).active != QueueReport::Active::ready) return all;
-    for (const WorkloadId id : scene.world.queue(queue).holders) {
-        const WorkloadEntry& holder = scene.world.workload(id);
-        if (scene.gone.contains(id) || !uses_contested(*holder.held, preemptor) ||
-            !cohort_policy_gives_up(policy.reclaim_within_cohort, preemptor, holder)) {
+const Candidate* CandidateLine::peek() {
+    if (at_ == found_.size()) find_next();
+    return at_ < found_.size() ? &found_[at_] : nullptr;
+}
+
+void CandidateLine::find_next() {
+    for (; next_ != end_; ++next_) {
+        if (ends_before(*next_)) {
+            next_ = end_;
+            return;
+        }
+        const WorkloadEntry& holder = scene_.world.workload(next_->workload);
+        if (scene_.gone.contains(next_->workload) || !uses_contested(*holder.held, preemptor_) ||
+            !gives_up(holder)) {
             continue;
         }
-        all.push_back(candidate_of(scene.world, queue, id));
-        all.back().cause = PreemptionCause::in_cohort_reclamation;
+        Candidate& made = found_.emplace_back(candidate_of(scene_.world, queue_, next_->workload));
+        made.own = queue_ == preemptor_.queue;
+        if (!made.own) made.cause = PreemptionCause::in_cohort_reclamation;
+        if (made.own && holder.local_queue && scene_.world.goes_by_use(queue_)) {
+            made.use = scene_.world.last_use_of(*holder.local_queue);
+        }
+        if (dress_) dress_(made);
+        ++next_;
+        return;
     }
-    return all;
+}
+
+bool CandidateLine::gives_up(const WorkloadEntry& holder) const {
+    const Preemption& policy = scene_.world.queue(preemptor_.queue).plan.preemption;
+    return queue_ == preemptor_.queue
+               ? own_policy_gives_up(policy.within_queue, preemptor_, holder)
+               : cohort_policy_gives_up(policy.reclaim_within_cohort, preemptor_, holder);
+}
+
+// Behind those that are leaving, priorities only rise.
+bool CandidateLine::ends_before(const HolderTurn& holder) const {
+    const Preemption& policy = scene_.world.queue(preemptor_.queue).plan.preemption;
+    const bool any =
+        queue_ != preemptor_.queue && policy.reclaim_within_cohort == Preemption::Reclaim::any;
+    return !any && holder.stage == HolderTurn::Stage::staying &&
+           holder.priority > preemptor_.priority;
+}
+
+MergedLines::MergedLines(std::deque<CandidateLine>& lines) {
+    for (CandidateLine& line : lines) {
+        line.rewind();
+        if (const Candidate* first = line.peek()) heap_.emplace_back(first, &line);
+    }
+    std::make_heap(heap_.begin(), heap_.end(), is_later);
+}
+
+void MergedLines::pop() {
+    std::pop_heap(heap_.begin(), heap_.end(), is_later);
+    Front& last = heap_.back();
+    last.second->pop();
+    last.first = last.second->peek();
+    if (last.first == nullptr) {
+        heap_.pop_back();
+    } else {
+        std::push_heap(heap_.begin(), heap_.end(), is_later);
+    }
 }
 
 bool within_nominal(const QuotaTree& tree, QuotaNode node, const Preemptor& preemptor) {
@@ -175,11 +222,12 @@ std::vector<Victim> Trial::give_back(Borrowing borrowing) {
     for (std::size_t i = chosen_.size() - 1; i-- > 0;) {
         const auto given = chosen_[i];
         put_back(*given.first);
-        auto kept = chosen_;
-        chosen_[i] = chosen_.back();
+        const auto last = chosen_.back();
+        chosen_[i] = last;
         chosen_.pop_back();
         if (fits(borrowing)) continue;
-        chosen_ = std::move(kept);
+        chosen_.push_back(last);
+        chosen_[i] = given;
         take_out(*given.first);
     }
     return victims();

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "decide/preempt/victims.h"
@@ -32,11 +35,50 @@ struct Candidate {
 /// Leaving ones first, then those of other queues, lower priorities, newer ones, and by name.
 bool preempted_before(const Candidate& a, const Candidate& b);
 
-/// Those of the preemptor's own queue that its policy gives up.
-std::vector<Candidate> own_candidates(const Scene& scene, const Preemptor& preemptor);
+/// Those of one queue that the policies give up, in their order: the preemptor's own queue by its
+/// policy, another by the one for the cohort. Holders are looked at only as far as they are asked
+/// for. They stay where they are as long as the line lives.
+class CandidateLine {
+public:
+    /// What else is to be said of each of them.
+    using Dress = std::function<void(Candidate&)>;
+    CandidateLine(const Scene& scene, const Preemptor& preemptor, QueueId queue, Dress dress = {});
 
-/// The same of one other queue under the policy for the cohort.
-std::vector<Candidate> candidates_of(const Scene& scene, const Preemptor& preemptor, QueueId queue);
+    /// Null when there are no more.
+    const Candidate* peek();
+    /// Requires: one was seen.
+    void pop() { ++at_; }
+    void rewind() { at_ = 0; }
+
+private:
+    void find_next();
+    bool gives_up(const WorkloadEntry& holder) const;
+    bool ends_before(const HolderTurn& holder) const;
+
+    const Scene& scene_;
+    const Preemptor& preemptor_;
+    QueueId queue_;
+    Dress dress_;
+    std::deque<Candidate> found_;
+    std::size_t at_ = 0;
+    PersistentSet<HolderTurn>::Iterator next_;
+    PersistentSet<HolderTurn>::Iterator end_;
+};
+
+/// Lines as one, in the order of candidates.
+class MergedLines {
+public:
+    explicit MergedLines(std::deque<CandidateLine>& lines);
+    const Candidate* peek() const { return heap_.empty() ? nullptr : heap_.front().first; }
+    void pop();
+
+private:
+    using Front = std::pair<const Candidate*, CandidateLine*>;
+    static bool is_later(const Front& a, const Front& b) {
+        return preempted_before(*b.first, *a.first);
+    }
+    std::vector<Front> heap_;
+};
 
 /// The node stays within its own quota in everything that is contested.
 bool within_nominal(const QuotaTree& tree, QuotaNode node, const Preemptor& preemptor);

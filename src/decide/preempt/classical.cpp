@@ -1,6 +1,6 @@
 // decide/preempt/classical.cpp - victims by priority and by who is nearer to the quota.
 #include <algorithm>
-#include <iterator>
+#include <deque>
 #include <utility>
 
 #include "decide/preempt/candidates.h"
@@ -14,10 +14,9 @@ struct Classical {
     const Scene& scene;
     const Preemptor& preemptor;
     const Preemption& policy;
-    std::vector<Candidate> nearer{};   // The preemptor's side is nearer to the quota they use.
-    std::vector<Candidate> farther{};  // Only priorities are for the preemptor.
-    std::vector<Candidate> own{};
-    std::vector<const Candidate*> order{};
+    std::deque<CandidateLine> nearer{};   // The preemptor's side is nearer to the quota they use.
+    std::deque<CandidateLine> farther{};  // Only priorities are for the preemptor.
+    std::deque<CandidateLine> own{};
 
     void collect();
     void collect_below(QuotaNode cohort, QuotaNode top, std::optional<QuotaNode> done,
@@ -25,14 +24,14 @@ struct Classical {
     void add(QueueId queue, QuotaNode top, bool has_advantage);
     bool fits_own_quota(QuotaNode node, std::vector<Share>& rest) const;
     bool is_under_nominal() const;
-    void put_in_order();
-    std::vector<Borrowing> attempts() const;
+    std::vector<Borrowing> attempts();
+    bool is_futile(Borrowing borrowing);
     bool is_valid(const Candidate& candidate, Borrowing borrowing) const;
-    std::vector<Victim> attempt(Borrowing borrowing, const Suits& suits) const;
+    std::vector<Victim> attempt(Borrowing borrowing, const Suits& suits);
 };
 
 void Classical::collect() {
-    own = own_candidates(scene, preemptor);
+    own.emplace_back(scene, preemptor, preemptor.queue);
     if (policy.reclaim_within_cohort == Preemption::Reclaim::never) return;
     const QuotaNode start = scene.world.queue(preemptor.queue).plan.node;
     std::vector<Share> rest = preemptor.needs;
@@ -63,20 +62,19 @@ void Classical::collect_below(QuotaNode cohort, QuotaNode top, std::optional<Quo
 }
 
 void Classical::add(QueueId queue, QuotaNode top, bool has_advantage) {
-    const bool may_borrow = policy.borrow_within_cohort != Preemption::WhileBorrowing::never;
-    for (Candidate& candidate : candidates_of(scene, preemptor, queue)) {
-        candidate.under = top;
-        if (!has_advantage) {
+    (has_advantage ? nearer : farther)
+        .emplace_back(scene, preemptor, queue, [this, top, has_advantage](Candidate& candidate) {
+            candidate.under = top;
+            if (has_advantage) return;
             const bool beneath =
                 candidate.priority < preemptor.priority &&
                 candidate.priority <= policy.max_priority_threshold.value_or(candidate.priority);
-            candidate.unless_borrowing = !may_borrow || !beneath;
+            candidate.unless_borrowing =
+                policy.borrow_within_cohort == Preemption::WhileBorrowing::never || !beneath;
             if (!candidate.unless_borrowing) {
                 candidate.cause = PreemptionCause::in_cohort_reclaim_while_borrowing;
             }
-        }
-        (has_advantage ? nearer : farther).push_back(std::move(candidate));
-    }
+        });
 }
 
 // `rest` becomes what the node's parent would have to give.
@@ -97,26 +95,30 @@ bool Classical::is_under_nominal() const {
                        });
 }
 
-// Those that are leaving already, of all three kinds, before the others.
-void Classical::put_in_order() {
-    for (auto* kind : {&nearer, &farther, &own})
-        std::sort(kind->begin(), kind->end(), preempted_before);
-    for (const bool leaving : {true, false}) {
-        for (const auto* kind : {&nearer, &farther, &own}) {
-            for (const Candidate& candidate : *kind) {
-                if (candidate.leaving == leaving) order.push_back(&candidate);
-            }
-        }
-    }
+bool has_any(std::deque<CandidateLine>& lines) {
+    return std::any_of(lines.begin(), lines.end(), [](CandidateLine& line) {
+        line.rewind();
+        return line.peek() != nullptr;
+    });
 }
 
-std::vector<Borrowing> Classical::attempts() const {
+std::vector<Borrowing> Classical::attempts() {
     const bool forbidden = policy.borrow_within_cohort == Preemption::WhileBorrowing::never;
-    if ((nearer.empty() && farther.empty()) || (forbidden && !is_under_nominal())) {
+    const bool is_near = has_any(nearer);
+    if ((!is_near && !has_any(farther)) || (forbidden && !is_under_nominal())) {
         return {Borrowing::allowed};
     }
-    if (forbidden && nearer.empty()) return {Borrowing::forbidden, Borrowing::allowed};
+    if (forbidden && !is_near) return {Borrowing::forbidden, Borrowing::allowed};
     return {Borrowing::allowed, Borrowing::forbidden};
+}
+
+// Others' leaving does not change what the preemptor's own queue uses.
+bool Classical::is_futile(Borrowing borrowing) {
+    if (borrowing == Borrowing::allowed || has_any(own)) return false;
+    const QuotaNode node = scene.world.queue(preemptor.queue).plan.node;
+    return std::any_of(preemptor.needs.begin(), preemptor.needs.end(), [&](const Share& need) {
+        return scene.tree.borrows_with(node, need.what, need.amount);
+    });
 }
 
 // Victims before it may have brought its queue, or a cohort around it, back to its own quota.
@@ -130,12 +132,25 @@ bool Classical::is_valid(const Candidate& candidate, Borrowing borrowing) const 
     return true;
 }
 
-std::vector<Victim> Classical::attempt(Borrowing borrowing, const Suits& suits) const {
+// Those that are leaving already, of all three kinds, before the others.
+std::vector<Victim> Classical::attempt(Borrowing borrowing, const Suits& suits) {
+    if (is_futile(borrowing)) return {};
+    const bool farther_count = borrowing == Borrowing::forbidden ||
+                               policy.borrow_within_cohort != Preemption::WhileBorrowing::never;
+    std::deque<CandidateLine> nobody;
+    MergedLines kinds[] = {MergedLines(nearer), MergedLines(farther_count ? farther : nobody),
+                           MergedLines(own)};
     Trial trial(scene, preemptor, suits);
-    for (const Candidate* candidate : order) {
-        if (!is_valid(*candidate, borrowing)) continue;
-        trial.choose(*candidate, candidate->cause);
-        if (trial.fits(borrowing)) return trial.give_back(borrowing);
+    for (const bool leaving : {true, false}) {
+        for (MergedLines& kind : kinds) {
+            for (const Candidate* next = kind.peek(); next != nullptr && next->leaving == leaving;
+                 next = kind.peek()) {
+                kind.pop();
+                if (!is_valid(*next, borrowing)) continue;
+                trial.choose(*next, next->cause);
+                if (trial.fits(borrowing)) return trial.give_back(borrowing);
+            }
+        }
     }
     return {};
 }
@@ -146,7 +161,6 @@ std::vector<Victim> classical_victims(const Scene& scene, const Preemptor& preem
                                       const Suits& suits) {
     Classical search{scene, preemptor, scene.world.queue(preemptor.queue).plan.preemption};
     search.collect();
-    search.put_in_order();
     for (const Borrowing borrowing : search.attempts()) {
         auto victims = search.attempt(borrowing, suits);
         if (!victims.empty()) return victims;

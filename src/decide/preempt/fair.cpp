@@ -1,5 +1,6 @@
 // decide/preempt/fair.cpp - victims by fair sharing: from whoever has borrowed the largest part.
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
 #include <utility>
@@ -17,12 +18,14 @@ using Strategy = Options::Strategy;
 /// a queue come in their order.
 class Sources {
 public:
-    Sources(const Scene& scene, const Preemptor& preemptor,
-            const std::vector<const Candidate*>& candidates);
+    Sources(const Scene& scene, const Preemptor& preemptor);
+    void add(QueueId queue, CandidateLine& line) { lines_[queue].source = &line; }
+    /// Requires: those of one queue come in their order.
+    void add(const Candidate& candidate) { lines_[candidate.queue].known.push_back(&candidate); }
 
     /// The queue to look at next; absent when nobody is left.
     std::optional<QueueId> next();
-    bool has(QueueId queue) const;
+    bool has(QueueId queue) { return front(queue) != nullptr; }
     const Candidate& pop(QueueId queue);
     void drop(QueueId queue) { done_.insert(node_of(queue)); }
 
@@ -31,13 +34,16 @@ public:
 
 private:
     struct Line {
-        std::vector<const Candidate*> candidates;
+        CandidateLine* source = nullptr;      // Null: only those that are known.
+        std::vector<const Candidate*> known;  // Without a source.
         std::size_t at = 0;
     };
 
+    const Candidate* front(QueueId queue);  // Null when there are no more.
+
     std::optional<QueueId> next_below(QuotaNode cohort);
     bool is_better(const BorrowedShare& share, QueueId queue, const BorrowedShare& than,
-                   std::optional<QueueId> other) const;
+                   std::optional<QueueId> other);
     QuotaNode node_of(QueueId queue) const { return scene_.world.queue(queue).plan.node; }
 
     const Scene& scene_;
@@ -47,25 +53,28 @@ private:
     std::set<QuotaNode> done_;  // Nodes that will give nobody any more.
 };
 
-Sources::Sources(const Scene& scene, const Preemptor& preemptor,
-                 const std::vector<const Candidate*>& candidates)
+Sources::Sources(const Scene& scene, const Preemptor& preemptor)
     : scene_(scene), preemptor_(preemptor) {
     for (auto at = scene.tree.parent_of(node_of(preemptor.queue)); at;
          at = scene.tree.parent_of(*at)) {
         above_.insert(*at);
     }
-    for (const Candidate* candidate : candidates)
-        lines_[candidate->queue].candidates.push_back(candidate);
 }
 
-bool Sources::has(QueueId queue) const {
-    const auto line = lines_.find(queue);
-    return line != lines_.end() && line->second.at < line->second.candidates.size();
+const Candidate* Sources::front(QueueId queue) {
+    const auto found = lines_.find(queue);
+    if (found == lines_.end()) return nullptr;
+    Line& line = found->second;
+    if (line.source != nullptr) return line.source->peek();
+    return line.at < line.known.size() ? line.known[line.at] : nullptr;
 }
 
 const Candidate& Sources::pop(QueueId queue) {
+    const Candidate* first = front(queue);
     Line& line = lines_.at(queue);
-    return *line.candidates[line.at++];
+    if (line.source != nullptr) line.source->pop();
+    ++line.at;
+    return *first;
 }
 
 std::optional<QueueId> Sources::next() {
@@ -83,15 +92,11 @@ std::optional<QueueId> Sources::next() {
 
 // Among equals the one whose first candidate comes first.
 bool Sources::is_better(const BorrowedShare& share, QueueId queue, const BorrowedShare& than,
-                        std::optional<QueueId> other) const {
+                        std::optional<QueueId> other) {
     if (!other) return true;
     const auto order = compare(share, than);
     if (order != 0) return order > 0;
-    const auto first = [&](QueueId id) {
-        const Line& line = lines_.at(id);
-        return line.candidates[line.at];
-    };
-    return preempted_before(*first(queue), *first(*other));
+    return preempted_before(*front(queue), *front(*other));
 }
 
 // The child with the largest share, cohorts before queues; nothing when a step only found out that
@@ -149,11 +154,12 @@ std::pair<QuotaNode, QuotaNode> Sources::apart(QueueId queue) const {
 struct Fair {
     const Scene& scene;
     const Preemptor& preemptor;
-    std::vector<Candidate> candidates{};
+    std::deque<std::pair<QueueId, CandidateLine>> lines{};
     std::vector<const Candidate*> left{};  // Passed over by the first strategy.
 
     void collect();
-    std::vector<Victim> leaving(const Suits& suits) const;
+    bool has_any();
+    std::vector<Victim> leaving(const Suits& suits);
     bool allows(Strategy strategy, const BorrowedShare& ours, const BorrowedShare& theirs,
                 const Candidate& candidate, QuotaNode node) const;
     bool try_first(Trial& trial, Strategy strategy);
@@ -163,39 +169,52 @@ struct Fair {
 
 // Of other queues only those that borrow something contested.
 void Fair::collect() {
-    candidates = own_candidates(scene, preemptor);
+    lines.emplace_back(preemptor.queue, CandidateLine(scene, preemptor, preemptor.queue));
     const World& world = scene.world;
     const QuotaNode own = world.queue(preemptor.queue).plan.node;
     const Preemption& policy = world.queue(preemptor.queue).plan.preemption;
     const auto tree = world.queues_by_root.find(scene.tree.root_of(own));
-    if (policy.reclaim_within_cohort != Preemption::Reclaim::never && scene.tree.parent_of(own) &&
-        tree != world.queues_by_root.end()) {
-        for (const QueueId queue : tree->second) {
-            if (queue == preemptor.queue ||
-                within_nominal(scene.tree, world.queue(queue).plan.node, preemptor)) {
-                continue;
-            }
-            for (Candidate& candidate : candidates_of(scene, preemptor, queue))
-                candidates.push_back(std::move(candidate));
+    if (policy.reclaim_within_cohort == Preemption::Reclaim::never || !scene.tree.parent_of(own) ||
+        tree == world.queues_by_root.end()) {
+        return;
+    }
+    for (const QueueId queue : tree->second) {
+        if (queue != preemptor.queue &&
+            !within_nominal(scene.tree, world.queue(queue).plan.node, preemptor)) {
+            lines.emplace_back(queue, CandidateLine(scene, preemptor, queue));
         }
     }
-    std::sort(candidates.begin(), candidates.end(), preempted_before);
+}
+
+bool Fair::has_any() {
+    return std::any_of(lines.begin(), lines.end(),
+                       [](auto& line) { return line.second.peek() != nullptr; });
 }
 
 // When those that it has preempted already make room enough, nobody else has to go.
-std::vector<Victim> Fair::leaving(const Suits& suits) const {
+std::vector<Victim> Fair::leaving(const Suits& suits) {
     const World& world = scene.world;
     const QuotaNode root = scene.tree.root_of(world.queue(preemptor.queue).plan.node);
     const auto known = world.preemptions.find(root);
     if (known == world.preemptions.end()) return {};
+    std::vector<const Candidate*> candidates;
+    for (auto& [queue, line] : lines) {
+        for (const Candidate* next = line.peek(); next != nullptr && next->leaving;
+             next = line.peek()) {
+            candidates.push_back(next);
+            line.pop();
+        }
+        line.rewind();
+    }
+    std::sort(candidates.begin(), candidates.end(),
+              [](const Candidate* a, const Candidate* b) { return preempted_before(*a, *b); });
     Trial trial(scene, preemptor, suits);
-    for (const Candidate& candidate : candidates) {
-        if (!candidate.leaving ||
-            !known->second.contains({world.name_of(preemptor.workload), *candidate.name})) {
+    for (const Candidate* candidate : candidates) {
+        if (!known->second.contains({world.name_of(preemptor.workload), *candidate->name})) {
             continue;
         }
-        trial.choose(candidate, candidate.own ? PreemptionCause::in_cluster_queue
-                                              : PreemptionCause::in_cohort_fair_sharing);
+        trial.choose(*candidate, candidate->own ? PreemptionCause::in_cluster_queue
+                                                : PreemptionCause::in_cohort_fair_sharing);
         if (trial.fits(Borrowing::allowed)) return trial.give_back(Borrowing::allowed);
     }
     return {};
@@ -214,10 +233,9 @@ bool Fair::allows(Strategy strategy, const BorrowedShare& ours, const BorrowedSh
 }
 
 bool Fair::try_first(Trial& trial, Strategy strategy) {
-    std::vector<const Candidate*> all;
-    for (const Candidate& candidate : candidates)
-        all.push_back(&candidate);
-    Sources sources(scene, preemptor, all);
+    Sources sources(scene, preemptor);
+    for (auto& [queue, line] : lines)
+        sources.add(queue, line);
     // What is its own by quota it gets back without a comparison of shares.
     const bool entitled =
         within_nominal(scene.tree, scene.world.queue(preemptor.queue).plan.node, preemptor);
@@ -252,7 +270,9 @@ bool Fair::try_one_of(Trial& trial, Strategy strategy, Sources& sources, QueueId
 
 // It does not depend on the victim, so one of each queue is enough.
 bool Fair::try_second(Trial& trial) {
-    Sources sources(scene, preemptor, left);
+    Sources sources(scene, preemptor);
+    for (const Candidate* candidate : left)
+        sources.add(*candidate);
     while (const auto queue = sources.next()) {
         const auto [our_node, their_node] = sources.apart(*queue);
         const Candidate& candidate = sources.pop(*queue);
@@ -277,7 +297,7 @@ std::vector<Victim> fair_victims(const Scene& scene, const Preemptor& preemptor,
     const std::vector<Strategy>& strategies = chosen.empty() ? both : chosen;
     Fair search{scene, preemptor};
     search.collect();
-    if (search.candidates.empty()) return {};
+    if (!search.has_any()) return {};
     if (auto enough = search.leaving(suits); !enough.empty()) return enough;
     Trial trial(scene, preemptor, suits);
     trial.count_preemptor(Trial::Counted::yes);

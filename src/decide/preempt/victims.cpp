@@ -14,10 +14,10 @@ std::vector<Victim> find_victims(const Scene& scene, const Preemptor& preemptor,
                                             : classical_victims(scene, preemptor, suits);
 }
 
-PreemptionOutlook preemption_outlook(const Scene& scene, const Preemptor& preemptor) {
+PreemptionOutlook preemption_outlook(const Scene& scene, const Preemptor& preemptor,
+                                     const std::vector<Victim>& victims) {
     const QuotaNode node = scene.world.queue(preemptor.queue).plan.node;
     const Share& need = preemptor.needs.front();
-    const std::vector<Victim> victims = find_victims(scene, preemptor, {});
     PreemptionOutlook outlook;
     if (victims.empty()) {
         outlook.borrowing_level = scene.tree.lowest_room(node, need.what, need.amount).height;

@@ -51,8 +51,9 @@ using Suits = std::function<bool(const std::vector<Victim>&)>;
 std::vector<Victim> find_victims(const Scene& scene, const Preemptor& preemptor,
                                  const Suits& suits);
 
-/// What preemption could do for one resource of one flavor alone.
-PreemptionOutlook preemption_outlook(const Scene& scene, const Preemptor& preemptor);
+/// What preemption could do for one resource of one flavor alone, given the victims found for it.
+PreemptionOutlook preemption_outlook(const Scene& scene, const Preemptor& preemptor,
+                                     const std::vector<Victim>& victims);
 
 /// Takes what the victims use out of the tree for as long as it lives.
 class Removal {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
+#include <utility>
 
 #include "decide/quota/fraction.h"
 
@@ -39,13 +39,20 @@ BorrowedShare borrowed_share(const QuotaTree& tree, QuotaNode node) {
     share.weight = tree.weight_of(node);
     const auto parent = tree.parent_of(node);
     if (!parent) return share;
-    std::map<ResourceId, Amount> sums;
-    for (const FlavorResource what : tree.known(node)) {
-        const Amount over = tree.usage(node, what) - tree.subtree(node, what);
-        if (over.value <= 0) continue;
-        sums[what.resource] += over;
+    std::vector<std::pair<ResourceId, Amount>> sums;  // By resource.
+    tree.visit(node, [&](FlavorResource what, Amount usage, Amount subtree) {
+        const Amount over = usage - subtree;
+        if (over.value <= 0) return;
         share.on.push_back(what);
-    }
+        const auto at = std::lower_bound(
+            sums.begin(), sums.end(), what.resource,
+            [](const auto& sum, ResourceId resource) { return sum.first < resource; });
+        if (at != sums.end() && at->first == what.resource) {
+            at->second += over;
+        } else {
+            sums.insert(at, {what.resource, over});
+        }
+    });
     for (const auto& [resource, borrowed] : sums) {
         const Amount lendable = tree.lendable(*parent, resource);
         if (lendable.value <= 0) continue;

@@ -76,6 +76,12 @@ public:
     Quota quota(QuotaNode node, FlavorResource what) const;
     /// Every flavor and resource with a quota or a usage at the node.
     std::vector<FlavorResource> known(QuotaNode node) const;
+    /// Calls `visit(what, usage, subtree)` for each of them.
+    template <class Visit>
+    void visit(QuotaNode node, const Visit& visit) const {
+        for (const auto& [what, cell] : nodes_[index(node)].cells)
+            visit(what, cell.usage, cell.subtree);
+    }
 
 private:
     struct Cell {
