@@ -30,6 +30,7 @@ struct Living {
     bool lose_reservation();
     void become_admitted();
     bool fail_checks();
+    void fail_early_checks();
     bool miss_pods();
     void run_out();
 
@@ -131,6 +132,16 @@ bool Living::fail_checks() {
     return true;
 }
 
+// A check may answer before there is quota, and again: nothing is given back then, but it waits.
+void Living::fail_early_checks() {
+    const bool retries = has_check_in(status(), "Retry");
+    const std::string message = "Evicted due to " + check_message(status(), "Retry");
+    fail_checks();
+    if (!retries || lived.deactivate == Lived::Deactivate::yes) return;
+    reset_checks(status(), now);
+    set_condition(status().at("conditions"), {"Requeued", "False", "AdmissionCheck", message}, now);
+}
+
 bool Living::miss_pods() {
     if (!policy.wait_for_pods_ready || is("PodsReady")) return false;
     const WaitForPodsReady& wait = *policy.wait_for_pods_ready;
@@ -208,7 +219,10 @@ Lived live(const kube::Object& workload, const QueuesOf& queues, const LifePolic
     if (living.is("Evicted") && living.holds()) return std::move(living.lived);
     living.wait_for_retry();
     living.follow_checks();
-    if (!living.holds()) return std::move(living.lived);
+    if (!living.holds()) {
+        living.fail_early_checks();
+        return std::move(living.lived);
+    }
     if (!living.is("Admitted")) {
         if (living.lose_reservation()) return std::move(living.lived);
         living.become_admitted();

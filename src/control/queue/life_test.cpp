@@ -183,6 +183,29 @@ TEST_CASE("Retry sends a workload back for as long as the check says, and it is 
     CHECK(world.workload_of("train")->value["status"]["requeueState"]["requeueAt"].is_null());
 }
 
+TEST_CASE("a check that answers before there is quota is obeyed as well") {
+    Checked world;
+    world.job("first", "cpu: 9");
+    world.rest();
+    world.job("again", "cpu: 9");
+    world.job("never", "cpu: 9");
+    world.rest();
+    REQUIRE_FALSE(has_admission(world.workload_of("again")->value));
+    world.answer("again", "Retry", ", requeueAfterSeconds: 60");
+    CHECK(world.condition("again", "Requeued")["status"].text() == "False");
+    CHECK(world.check("again")["state"].text() == "Pending");
+    world.answer("again", "Retry", ", requeueAfterSeconds: 60");
+    CHECK(world.check("again")["state"].text() == "Pending");
+    world.answer("never", "Rejected");
+    CHECK_FALSE(world.workload_of("never")->value["spec"]["active"].boolean_or(true));
+    world.remove(world.job_now("first")->key);
+    world.rest();
+    CHECK_FALSE(has_admission(world.workload_of("again")->value));
+    world.now = world.now + seconds(61);
+    world.rest();
+    CHECK(has_admission(world.workload_of("again")->value));
+}
+
 TEST_CASE("Rejected deactivates a workload, and a reactivated one is checked anew") {
     Checked world;
     world.job("train", "cpu: 3");
