@@ -24,15 +24,8 @@ struct Flags {
     bool raise = false;
     bool server = false;
     bool remedies = false;
-    std::size_t every = 0;  // 0: what the floor was measured with.
+    std::size_t every = 1;
 };
-
-/// The floor through the server is that of every fifth case: the whole takes minutes.
-constexpr std::size_t every_through_server = 5;
-
-std::size_t floor_every(const Flags& flags) {
-    return flags.server ? every_through_server : 1;
-}
 
 bool is_wanted(const Case& recorded, const Flags& flags) {
     if (!flags.show.empty()) return recorded.id == flags.show;
@@ -45,11 +38,9 @@ bool is_wanted(const Case& recorded, const Flags& flags) {
 
 std::vector<Played> play_all(const std::vector<Case>& cases, const Flags& flags) {
     std::vector<Played> played;
-    const bool chosen = !flags.only.empty() || !flags.show.empty();
-    const std::size_t every = flags.every != 0 ? flags.every : chosen ? 1 : floor_every(flags);
     std::size_t number = 0;
     for (const Case& recorded : cases) {
-        if (!is_wanted(recorded, flags) || number++ % every != 0) continue;
+        if (!is_wanted(recorded, flags) || number++ % flags.every != 0) continue;
         const std::unique_ptr<Cluster> cluster = flags.server
                                                      ? make_server_cluster(recorded.variant)
                                                      : make_planner_cluster(recorded.variant);
@@ -100,7 +91,7 @@ int run(const Flags& flags) {
     std::fputs(table(families).c_str(), stdout);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     std::printf("%zu cases in %.1f s\n", played.size(), took.count());
-    if (!flags.only.empty() || (flags.every != 0 && flags.every != floor_every(flags))) return 0;
+    if (!flags.only.empty() || flags.every != 1) return 0;
     Floor floor(flags.floors + (flags.server ? "/floor_server.txt" : "/floor.txt"));
     if (flags.raise) floor.raise(families);
     const std::vector<std::string> missed = floor.missed(families);
@@ -124,7 +115,7 @@ int main(int argc, char** argv) {
                  "through the API server and the whole control plane, not the planner alone");
     app.add_flag("--remedies", flags.remedies,
                  "try what `muster why` suggests to each that waits, on the planner alone");
-    app.add_option("--every", flags.every, "only every n-th case; 1: all");
+    app.add_option("--every", flags.every, "only every n-th case")->check(CLI::PositiveNumber);
     app.add_flag("--raise", flags.raise, "raise the floor to the agreement of this run");
     CLI11_PARSE(app, argc, argv);
     return muster::oracle::run(flags);
