@@ -56,14 +56,7 @@ struct JobPass {
     void change_workload(const api::Value& wanted) {
         api::Value patch = merge_patch_between(workload->value, wanted);
         if (patch.empty()) return;
-        result.writes.push_back({.verb = Write::Verb::merge_patch,
-                                 .key = workload->key,
-                                 .api_version = std::string(kueue_api_version),
-                                 .subresource = "",
-                                 .body = std::move(patch),
-                                 .version = workload->version,
-                                 .uid = "",
-                                 .propagation = ""});
+        result.writes.push_back(patch_of(*workload, kueue_api_version, std::move(patch)));
     }
 
     void remove(const kube::Object& object, std::string propagation = "") {

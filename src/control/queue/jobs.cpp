@@ -84,14 +84,7 @@ void create_workload(Pass& pass, const kube::Object* replaces = nullptr) {
     if (is_elastic(pass.kind, pass.job.value)) make_slice(pass.kind, pass.job, replaces, made);
     const api::Key key{workloads, pass.job.key.ns, made["metadata"]["name"].text()};
     pass.tell("CreatedWorkload", "Created Workload: " + key.ns + "/" + key.name);
-    pass.result.writes.push_back({.verb = Write::Verb::create,
-                                  .key = key,
-                                  .api_version = std::string(kueue_api_version),
-                                  .subresource = "",
-                                  .body = std::move(made),
-                                  .version = 0,
-                                  .uid = "",
-                                  .propagation = ""});
+    pass.result.writes.push_back(creation_of_workload(key.ns, std::move(made)));
 }
 
 void end_workload(Pass& pass, const char* reason, const std::string& message) {

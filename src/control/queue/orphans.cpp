@@ -30,14 +30,9 @@ Write without_finalizer(const kube::Object& workload) {
     for (const Value& each : workload.value["metadata"]["finalizers"].items()) {
         if (each.text_or("") != in_use_finalizer) left.push(each);
     }
-    return {.verb = Write::Verb::merge_patch,
-            .key = workload.key,
-            .api_version = std::string(kueue_api_version),
-            .subresource = "",
-            .body = Value::object({{"metadata", Value::object({{"finalizers", std::move(left)}})}}),
-            .version = workload.version,
-            .uid = "",
-            .propagation = ""};
+    return patch_of(
+        workload, kueue_api_version,
+        Value::object({{"metadata", Value::object({{"finalizers", std::move(left)}})}}));
 }
 
 /// Some process that was started for the workload may still live.

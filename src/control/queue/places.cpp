@@ -83,14 +83,7 @@ Write send_to(const kube::Object& pod, const decide::TopologyAssignment& places,
     open.at("spec").set("schedulingGates", gates_without(open, topology_gate));
     Value spec = Value::object({{"nodeSelector", std::move(selector)}});
     spec.set("schedulingGates", gates_without(open, admission_gate));
-    return {.verb = Write::Verb::merge_patch,
-            .key = pod.key,
-            .api_version = "v1",
-            .subresource = "",
-            .body = Value::object({{"spec", std::move(spec)}}),
-            .version = pod.version,
-            .uid = "",
-            .propagation = ""};
+    return patch_of(pod, "v1", Value::object({{"spec", std::move(spec)}}));
 }
 
 void place_set(const std::vector<kube::ObjectPtr>& all, const decide::TopologyAssignment& places,

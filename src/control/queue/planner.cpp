@@ -39,14 +39,9 @@ Write finalizer_write(const kube::Object& object, Finalizer change) {
         if (each.text_or("") != in_use_finalizer) left.push(each);
     }
     if (change == Finalizer::add) left.push(Value(in_use_finalizer));
-    return {.verb = Write::Verb::merge_patch,
-            .key = object.key,
-            .api_version = std::string(kueue_api_version),
-            .subresource = "",
-            .body = Value::object({{"metadata", Value::object({{"finalizers", std::move(left)}})}}),
-            .version = object.version,
-            .uid = "",
-            .propagation = ""};
+    return patch_of(
+        object, kueue_api_version,
+        Value::object({{"metadata", Value::object({{"finalizers", std::move(left)}})}}));
 }
 
 bool names_flavor(const kube::Object& queue, const std::string& flavor) {

@@ -169,14 +169,7 @@ void create_workload(Pass& pass) {
     const api::Key key{workloads, pass.key.ns, made["metadata"]["name"].text()};
     pass.tell(pass.first(), "Normal", "CreatedWorkload",
               "Created Workload: " + key.ns + "/" + key.name);
-    pass.write({.verb = Write::Verb::create,
-                .key = key,
-                .api_version = std::string(kueue_api_version),
-                .subresource = "",
-                .body = std::move(made),
-                .version = 0,
-                .uid = "",
-                .propagation = ""});
+    pass.write(creation_of_workload(key.ns, std::move(made)));
 }
 
 /// The words of the end of a pod or group; absent while it goes on.
@@ -299,14 +292,8 @@ void report_progress(Pass& pass, const Pods& kept, Value& status) {
 void follow_queue(Pass& pass) {
     const Value queue{queue_name_of(pass.first().value)};
     if (pass.workload->value["spec"]["queueName"] == queue) return;
-    pass.write({.verb = Write::Verb::merge_patch,
-                .key = pass.workload->key,
-                .api_version = std::string(kueue_api_version),
-                .subresource = "",
-                .body = Value::object({{"spec", Value::object({{"queueName", queue}})}}),
-                .version = pass.workload->version,
-                .uid = "",
-                .propagation = ""});
+    pass.write(patch_of(*pass.workload, kueue_api_version,
+                        Value::object({{"spec", Value::object({{"queueName", queue}})}})));
 }
 
 void go_on(Pass& pass, const Pods& kept, std::int64_t absent) {

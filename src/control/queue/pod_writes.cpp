@@ -7,23 +7,12 @@
 #include "control/queue/names.h"
 #include "control/queue/pod_shape.h"
 #include "control/queue/start.h"
+#include "control/queue/workload.h"
 
 namespace muster::control::queue {
 namespace {
 
 using api::Value;
-
-Write patch_of(const kube::Object& object, std::string api_version, std::string subresource,
-               Value body) {
-    return {.verb = Write::Verb::merge_patch,
-            .key = object.key,
-            .api_version = std::move(api_version),
-            .subresource = std::move(subresource),
-            .body = std::move(body),
-            .version = object.version,
-            .uid = "",
-            .propagation = ""};
-}
 
 Write removal_of(const kube::Object& object, std::string api_version) {
     return {.verb = Write::Verb::remove,
@@ -45,8 +34,7 @@ Write without_managed_finalizer(const kube::Object& pod) {
     }
     if (left.empty()) left = Value();
     return patch_of(
-        pod, "v1", "",
-        Value::object({{"metadata", Value::object({{"finalizers", std::move(left)}})}}));
+        pod, "v1", Value::object({{"metadata", Value::object({{"finalizers", std::move(left)}})}}));
 }
 
 Write termination_of(const kube::Object& pod, const char* reason, const std::string& message,
@@ -54,8 +42,9 @@ Write termination_of(const kube::Object& pod, const char* reason, const std::str
     Value conditions = pod.value["status"]["conditions"];
     set_condition(conditions, {"TerminationTarget", "True", reason, message}, now);
     return patch_of(
-        pod, "v1", "status",
-        Value::object({{"status", Value::object({{"conditions", std::move(conditions)}})}}));
+        pod, "v1",
+        Value::object({{"status", Value::object({{"conditions", std::move(conditions)}})}}),
+        "status");
 }
 
 Write deletion_of(const kube::Object& pod) {
@@ -80,11 +69,11 @@ Opening opening_of(const kube::Cache& seen, const JobKind& kind, const kube::Obj
     } else {
         opened->at("spec").set("schedulingGates", std::move(gates));
     }
-    return {patch_of(pod, "v1", "", merge_patch_between(pod.value, *opened))};
+    return {patch_of(pod, "v1", merge_patch_between(pod.value, *opened))};
 }
 
 Write metadata_write(const kube::Object& workload, Value metadata) {
-    return patch_of(workload, std::string(kueue_api_version), "",
+    return patch_of(workload, kueue_api_version,
                     Value::object({{"metadata", std::move(metadata)}}));
 }
 

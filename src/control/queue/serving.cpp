@@ -44,14 +44,7 @@ void create(Pass& pass) {
     const api::Key key{workloads, pass.set.key.ns, made["metadata"]["name"].text()};
     pass.result.events.push_back({pass.set.key, "Normal", "CreatedWorkload",
                                   "Created Workload: " + key.ns + "/" + key.name, ""});
-    pass.result.writes.push_back({.verb = Write::Verb::create,
-                                  .key = key,
-                                  .api_version = std::string(kueue_api_version),
-                                  .subresource = "",
-                                  .body = std::move(made),
-                                  .version = 0,
-                                  .uid = "",
-                                  .propagation = ""});
+    pass.result.writes.push_back(creation_of_workload(key.ns, std::move(made)));
 }
 
 void change_status(Pass& pass, const Value& status) {
@@ -102,14 +95,7 @@ void follow(Pass& pass) {
     wanted.at("spec").set("queueName", Value(queue_name_of(pass.set.value)));
     const Value patch = merge_patch_between(workload, wanted);
     if (!patch.empty()) {
-        pass.result.writes.push_back({.verb = Write::Verb::merge_patch,
-                                      .key = pass.workload->key,
-                                      .api_version = std::string(kueue_api_version),
-                                      .subresource = "",
-                                      .body = patch,
-                                      .version = pass.workload->version,
-                                      .uid = "",
-                                      .propagation = ""});
+        pass.result.writes.push_back(patch_of(*pass.workload, kueue_api_version, patch));
     } else if (is_on_hold(workload)) {
         take_off_hold(pass);
     }

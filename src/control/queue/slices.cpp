@@ -48,14 +48,8 @@ Write count_write(const kube::Object& slice, const std::vector<PodSet>& pod_sets
     Value sets = slice.value["spec"]["podSets"];
     for (std::size_t i = 0; i < pod_sets.size(); ++i)
         sets.mutable_items()[i].set("count", pod_sets[i].count);
-    return {.verb = Write::Verb::merge_patch,
-            .key = slice.key,
-            .api_version = std::string(kueue_api_version),
-            .subresource = "",
-            .body = Value::object({{"spec", Value::object({{"podSets", std::move(sets)}})}}),
-            .version = slice.version,
-            .uid = "",
-            .propagation = ""};
+    return patch_of(slice, kueue_api_version,
+                    Value::object({{"spec", Value::object({{"podSets", std::move(sets)}})}}));
 }
 
 /// The old slice ends when the new one has its quota.
@@ -219,16 +213,9 @@ std::vector<Write> open_gates(const kube::Cache& seen, const kube::Object& job,
         for (const kube::ObjectPtr& pod : waiting) {
             if (left-- <= 0) break;
             Value gates = gates_without(pod->value, elastic_annotation);
-            writes.push_back(
-                {.verb = Write::Verb::merge_patch,
-                 .key = pod->key,
-                 .api_version = "v1",
-                 .subresource = "",
-                 .body = Value::object(
-                     {{"spec", Value::object({{"schedulingGates", std::move(gates)}})}}),
-                 .version = pod->version,
-                 .uid = "",
-                 .propagation = ""});
+            writes.push_back(patch_of(
+                *pod, "v1",
+                Value::object({{"spec", Value::object({{"schedulingGates", std::move(gates)}})}})));
         }
     }
     return writes;

@@ -174,18 +174,35 @@ bool agree(const Value& workload, const std::vector<PodSet>& pod_sets, Compare h
     return true;
 }
 
+Write creation_of_workload(std::string_view ns, Value made) {
+    const std::string name = made["metadata"]["name"].text();
+    return {.verb = Write::Verb::create,
+            .key = {workloads, std::string(ns), name},
+            .api_version = std::string(kueue_api_version),
+            .subresource = "",
+            .body = std::move(made),
+            .version = 0,
+            .uid = "",
+            .propagation = ""};
+}
+
+Write patch_of(const kube::Object& object, std::string_view api_version, Value body,
+               std::string_view subresource) {
+    return {.verb = Write::Verb::merge_patch,
+            .key = object.key,
+            .api_version = std::string(api_version),
+            .subresource = std::string(subresource),
+            .body = std::move(body),
+            .version = object.version,
+            .uid = "",
+            .propagation = ""};
+}
+
 std::optional<Write> status_write(const kube::Object& workload, const Value& status) {
     const Value patch = merge_patch_between(Value::object({{"status", workload.value["status"]}}),
                                             Value::object({{"status", status}}));
     if (patch.empty()) return std::nullopt;
-    return Write{.verb = Write::Verb::merge_patch,
-                 .key = workload.key,
-                 .api_version = std::string(kueue_api_version),
-                 .subresource = "status",
-                 .body = patch,
-                 .version = workload.version,
-                 .uid = "",
-                 .propagation = ""};
+    return patch_of(workload, kueue_api_version, patch, "status");
 }
 
 bool is_on_hold(const Value& workload) {

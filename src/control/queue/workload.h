@@ -52,6 +52,13 @@ std::optional<std::int64_t> admitted_count(const api::Value& workload, std::stri
 enum class Compare { everything, counts_and_requests };
 bool agree(const api::Value& workload, const std::vector<PodSet>& pod_sets, Compare how);
 
+/// A new Workload, as new_workload made it.
+Write creation_of_workload(std::string_view ns, api::Value made);
+
+/// A merge patch that counts only if nobody has written since `object` was seen.
+Write patch_of(const kube::Object& object, std::string_view api_version, api::Value body,
+               std::string_view subresource = "");
+
 /// The change of a Workload's status from what was seen. Absent when there is none.
 std::optional<Write> status_write(const kube::Object& workload, const api::Value& status);
 
