@@ -42,6 +42,7 @@ struct Living {
         return fold_time(condition_of(status(), condition)["lastTransitionTime"]);
     }
     bool holds() { return status()["admission"].is_object(); }
+    std::string retry_text() { return "Evicted due to " + check_message(status(), "Retry"); }
     void look_again(Duration wait) {
         if (!lived.look_again || wait < *lived.look_again) lived.look_again = wait;
     }
@@ -128,16 +129,15 @@ bool Living::fail_checks() {
         return true;
     }
     if (!has_check_in(status(), "Retry")) return false;
-    evict({"AdmissionCheck", "Evicted due to " + check_message(status(), "Retry")});
+    evict({"AdmissionCheck", retry_text()});
     return true;
 }
 
 // A check may answer before there is quota, and again: nothing is given back then, but it waits.
 void Living::fail_early_checks() {
-    const bool retries = has_check_in(status(), "Retry");
-    const std::string message = "Evicted due to " + check_message(status(), "Retry");
+    const std::string message = has_check_in(status(), "Retry") ? retry_text() : "";
     fail_checks();
-    if (!retries || lived.deactivate == Lived::Deactivate::yes) return;
+    if (message.empty() || lived.deactivate == Lived::Deactivate::yes) return;
     reset_checks(status(), now);
     set_condition(status().at("conditions"), {"Requeued", "False", "AdmissionCheck", message}, now);
 }
