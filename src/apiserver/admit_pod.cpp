@@ -1,5 +1,6 @@
 // apiserver/admit_pod.cpp - what a pod gets on its way in: priority, service account and its
 // volume, limits of the namespace.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -168,6 +169,43 @@ void default_limits(Context& context, const std::string& ns, Value& pod) {
     }
 }
 
+/// Labels that a node of the class must have, and the taints that it may have.
+void schedule_as_class(const Value& scheduling, Value& pod) {
+    for (const auto& [label, wanted] : scheduling["nodeSelector"].members()) {
+        const Value& given = pod["spec"]["nodeSelector"][label];
+        if (!given.is_null() && !(given == wanted)) {
+            throw pod_forbidden(pod, "conflict: runtimeClass.scheduling.nodeSelector[" +
+                                         std::string(label) + "] = " + wanted.text() +
+                                         "; pod.spec.nodeSelector[" + std::string(label) +
+                                         "] = " + given.text());
+        }
+        pod.at("spec").at("nodeSelector").set(label, wanted);
+    }
+    for (const Value& toleration : scheduling["tolerations"].items()) {
+        const auto& present = pod["spec"]["tolerations"].items();
+        if (std::find(present.begin(), present.end(), toleration) == present.end())
+            pod.at("spec").at("tolerations").push(toleration);
+    }
+}
+
+/// What the pod's runtime class adds to what it needs, and where it runs.
+void follow_runtime_class(Context& context, Value& pod) {
+    const std::string name = pod["spec"]["runtimeClassName"].text();
+    if (name.empty()) return;
+    const api::Kind& kind = *api::find_kind("node.k8s.io", "runtimeclasses");
+    const Value found = newest_of(context, kind, "", name).object;
+    if (found.is_null())
+        throw pod_forbidden(pod, "pod rejected: RuntimeClass \"" + name + "\" not found");
+    const Value& overhead = found["overhead"]["podFixed"];
+    const Value& given = pod["spec"]["overhead"];
+    if (!given.empty() && !(given == overhead)) {
+        throw pod_forbidden(
+            pod, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
+    }
+    if (!overhead.empty()) pod.at("spec").set("overhead", overhead);
+    schedule_as_class(found["scheduling"], pod);
+}
+
 /// Pods that say nothing of lost nodes stay there for five minutes, as in the reference.
 void tolerate_lost_nodes(Value& spec) {
     for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
@@ -214,6 +252,7 @@ void admit_pod(Context& context, Value& pod, const Value& old) {
     const std::string ns = pod["metadata"]["namespace"].text();
     if (!pod["spec"].is_object()) return;  // Validation will say so.
     default_limits(context, ns, pod);
+    follow_runtime_class(context, pod);
     resolve_priority(context, pod);
     set_account(context, ns, pod);
     if (pod["spec"]["tolerations"].is_null() || pod["spec"]["tolerations"].is_array())

@@ -142,7 +142,15 @@ Resources effective_requests(const api::Value& pod_spec) {
     }
     add(running, sidecars);
     raise(running, starting);
-    for (const auto& [name, amount] : container_requests(pod_spec["resources"]))
+    // Of what containers ask for nothing, limits of the whole pod stand in for its requests.
+    for (const auto& [name, amount] : fold_resources(pod_spec["resources"]["limits"])) {
+        if (name.starts_with("hugepages-")) {
+            running[name] = amount;
+        } else {
+            running.try_emplace(name, amount);
+        }
+    }
+    for (const auto& [name, amount] : fold_resources(pod_spec["resources"]["requests"]))
         running[name] = amount;
     add(running, fold_resources(pod_spec["overhead"]));
     return running;

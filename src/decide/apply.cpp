@@ -66,7 +66,7 @@ void forget(World& world, WorkloadId id) {
     world.backoffs.erase({entry.not_before, id});
     for (auto* set : {&world.to_place, &world.to_check, &world.to_tell, &world.to_repair})
         set->erase(id);
-    world.gates.erase(id);
+    world.barred_by.erase(id);
     entry = {};
     world.workload_names.release(id);
 }
@@ -327,7 +327,7 @@ struct Apply {
             now == std::tie(entry.activity, entry.gate, entry.local_queue, entry.shape,
                             entry.priority, entry.slope_millionths, entry.created, entry.queued,
                             entry.not_before, entry.barrier) &&
-            !gates_changed(id, spec)) {
+            !words_changed(id, spec)) {
             world.shapes.drop(shape);
             return;
         }
@@ -338,8 +338,10 @@ struct Apply {
         std::tie(entry.activity, entry.gate, entry.local_queue, entry.shape, entry.priority,
                  entry.slope_millionths, entry.created, entry.queued, entry.not_before,
                  entry.barrier) = now;
-        world.gates.erase(id);
-        if (spec.barrier == Workload::Barrier::admission_gates) world.gates[id] = spec.gates;
+        world.barred_by.erase(id);
+        using Barrier = Workload::Barrier;
+        if (spec.barrier == Barrier::wrong_requests || spec.barrier == Barrier::admission_gates)
+            world.barred_by[id] = spec.barred_by;
         if (entry.phase == Phase::unknown) entry.phase = Phase::waiting;
         if (entry.phase == Phase::waiting) {
             world.to_place.insert(id);
@@ -350,9 +352,9 @@ struct Apply {
         }
     }
 
-    bool gates_changed(WorkloadId id, const Workload& spec) const {
-        const auto known = world.gates.find(id);
-        return known != world.gates.end() && known->second != spec.gates;
+    bool words_changed(WorkloadId id, const Workload& spec) const {
+        const auto known = world.barred_by.find(id);
+        return known != world.barred_by.end() && known->second != spec.barred_by;
     }
 
     // Until the objects show what was decided, what they show of it is older than that.

@@ -62,6 +62,7 @@ struct WaitReason {
         flavor_missing,  // The cluster queue names a flavor that does not exist: it is inactive.
         cohort_cycle,    // The cluster queue's cohorts form a circle.
         namespace_mismatch,
+        wrong_requests,      // `detail` is wrong with what its pods ask for.
         not_covered,         // A resource that no group of the queue covers.
         no_matching_flavor,  // Taints or affinity rule out every flavor.
         exceeds_maximum,     // Needs more than the quota can ever give.
@@ -94,7 +95,7 @@ struct WaitReason {
     std::optional<Rule> named = {};
     std::string local_queue;
     std::string cluster_queue;
-    std::string detail;                // What is missing, or who holds a gate closed.
+    std::string detail;                // What is missing or wrong, or who holds a gate closed.
     std::string head;                  // For behind_...: the workload in front.
     Time until;                        // For backoff.
     std::vector<Obstacle> obstacles;   // For quota rules: in the order tried.

@@ -162,9 +162,9 @@ void Run::of_workload(const Step& step, Reading& read) {
             step.names[1] == "passed" ? Workload::Stage::admitted : Workload::Stage::reserved;
         set(workload);
     } else if (step.verb == "gate") {
-        workload.gates = step.names[1] == "-" ? "" : step.names[1];
-        workload.barrier =
-            workload.gates.empty() ? Workload::Barrier::none : Workload::Barrier::admission_gates;
+        workload.barred_by = step.names[1] == "-" ? "" : step.names[1];
+        workload.barrier = workload.barred_by.empty() ? Workload::Barrier::none
+                                                      : Workload::Barrier::admission_gates;
         set(workload);
     } else if (step.verb == "pods_ready" || step.verb == "pods_not_ready") {
         workload.pods_ready =

@@ -168,6 +168,8 @@ std::string matter(const WaitReason& reason) {
         case Rule::cohort_cycle:
             return "cluster queue " + reason.cluster_queue +
                    " is inactive: " + why_inactive(reason);
+        case Rule::wrong_requests:
+            return "nothing may start that asks for what it does: " + reason.detail;
         case Rule::admission_gated:
             return "its admission gates are closed by " + reason.detail;
         case Rule::checks_failed:
@@ -250,6 +252,7 @@ std::string condition_reason(const WaitReason& reason) {
         case Rule::local_queue_missing:
         case Rule::cluster_queue_missing:
         case Rule::namespace_mismatch:
+        case Rule::wrong_requests:
             return "Misconfigured";
         case Rule::local_queue_stopped:
         case Rule::cluster_queue_stopped:
@@ -312,6 +315,8 @@ std::string condition_message(const WaitReason& reason) {
         case Rule::check_inactive:
         case Rule::cohort_cycle:
             return "ClusterQueue " + reason.cluster_queue + " is inactive";
+        case Rule::wrong_requests:
+            return reason.detail;
         case Rule::admission_gated:
             return "Admission is gated by: " + reason.detail;
         case Rule::checks_failed:

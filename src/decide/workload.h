@@ -40,7 +40,7 @@ struct Workload {
     /// A closed gate keeps it from preempting others, not from being admitted.
     enum class PreemptionGate { open, closed };
     /// What keeps it from being tried, whatever is free.
-    enum class Barrier : std::uint8_t { none, admission_gates, failed_checks };
+    enum class Barrier : std::uint8_t { none, wrong_requests, admission_gates, failed_checks };
     /// Of one that holds quota: it may run, or waits for its admission checks first.
     enum class Stage : std::uint8_t { admitted, reserved };
     /// Of one that holds quota.
@@ -59,7 +59,7 @@ struct Workload {
     Time not_before;  // Backoff: waits at least until then.
     std::vector<PodSet> pod_sets;
     Barrier barrier = Barrier::none;
-    std::string gates = {};  // With Barrier::admission_gates: who closed them.
+    std::string barred_by = {};  // Who closed the admission gates, or what is wrong.
     Stage stage = Stage::admitted;
     PodsReady pods_ready = PodsReady::yes;
     friend auto operator<=>(const Workload&, const Workload&) = default;

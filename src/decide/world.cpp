@@ -401,8 +401,12 @@ std::optional<WaitReason> World::ineligible(WorkloadId id, Time now) const {
             return because(WaitReason::Rule::namespace_mismatch);
         }
     }
+    if (entry.barrier == Workload::Barrier::wrong_requests) {
+        reason.detail = barred_by.at(id);
+        return because(WaitReason::Rule::wrong_requests);
+    }
     if (entry.barrier == Workload::Barrier::admission_gates) {
-        reason.detail = gates.at(id);
+        reason.detail = barred_by.at(id);
         return because(WaitReason::Rule::admission_gated);
     }
     if (entry.barrier == Workload::Barrier::failed_checks) {

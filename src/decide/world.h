@@ -134,7 +134,7 @@ struct World {
     TopologyBook topologies;
     std::map<std::string, Labels, std::less<>> namespaces;
     std::map<std::string, AdmissionCheck::State, std::less<>> checks;
-    std::map<WorkloadId, std::string> gates;  // Of those with a barrier of admission gates.
+    std::map<WorkloadId, std::string> barred_by;  // Of those with a barrier that has words.
     std::set<WorkloadId> unready;  // Holders that block admissions; see Options::Blocking.
 
     Names<QueueId> queue_names;

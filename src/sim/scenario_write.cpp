@@ -241,7 +241,7 @@ std::optional<std::string> SimGround::alter(Submitted& known, const decide::Work
     rest.priority = workload.priority;
     rest.not_before = workload.not_before;
     rest.pods_ready = workload.pods_ready;
-    rest.gates = workload.gates;
+    rest.barred_by = workload.barred_by;
     if (rest.barrier != decide::Workload::Barrier::failed_checks &&
         workload.barrier != decide::Workload::Barrier::failed_checks)
         rest.barrier = workload.barrier;
@@ -271,12 +271,12 @@ std::optional<std::string> SimGround::alter(Submitted& known, const decide::Work
         });
     }
     world_.change(known.path, "", [&](Value& object) {
-        if (before.gates != workload.gates) {
+        if (before.barred_by != workload.barred_by) {
             Value& annotations = object.at("metadata").at("annotations");
-            if (workload.gates.empty()) {
+            if (workload.barred_by.empty()) {
                 annotations.erase(control::queue::admission_gates_annotation);
             } else {
-                annotations.set(control::queue::admission_gates_annotation, workload.gates);
+                annotations.set(control::queue::admission_gates_annotation, workload.barred_by);
             }
         }
         if (before.priority != workload.priority)

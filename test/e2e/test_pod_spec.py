@@ -170,6 +170,7 @@ REFUSED = {
 
 
 def test_what_cannot_be_done_is_refused_in_words_before_it_starts(muster):
+    muster.apply("apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: kata}\nhandler: kata\n")
     muster.apply("---".join(pod(name, "echo started", spec, container) for name, (spec, container, _) in REFUSED.items()))
     for name, (_, _, words) in REFUSED.items():
         seen = muster.until(f"{name} says why", lambda name=name: next(

@@ -104,6 +104,10 @@ Cells priority_class_row(const Value& priority_class, Time now) {
             priority_class["preemptionPolicy"]};
 }
 
+Cells runtime_class_row(const Value& runtime_class, Time now) {
+    return {name_of(runtime_class), runtime_class["handler"], age_of(runtime_class, now)};
+}
+
 Cells role_binding_row(const Value& binding, Time now) {
     std::vector<std::string> users;
     std::vector<std::string> groups;
@@ -261,6 +265,7 @@ std::vector<PrintedKind> make_all() {
         {"coordination.k8s.io", "Lease", columns("Name,Holder,Age"), lease_row},
         {"discovery.k8s.io", "EndpointSlice", columns("Name,AddressType,Ports,Endpoints,Age"),
          endpoint_slice_row},
+        {"node.k8s.io", "RuntimeClass", columns("Name,Handler,Age"), runtime_class_row},
         {"scheduling.k8s.io", "PriorityClass",
          columns("Name,Value#,Global-Default,Age,PreemptionPolicy"), priority_class_row},
         {rbac, "Role", columns("Name,Created At"), created_row},

@@ -177,6 +177,8 @@ void add_groups(std::vector<Kind>& kinds) {
     add(passive(
         make("networking.k8s.io", "NetworkPolicy", "networkpolicies", space, none, {"netpol"})));
     add(make("networking.k8s.io", "IngressClass", "ingressclasses", cluster, none));
+    add(checked(make("node.k8s.io", "RuntimeClass", "runtimeclasses", cluster, none),
+                validate_runtime_class, nullptr));
     add(passive(
         make("policy", "PodDisruptionBudget", "poddisruptionbudgets", space, status, {"pdb"})));
     const char* rbac = "rbac.authorization.k8s.io";

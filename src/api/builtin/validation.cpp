@@ -283,6 +283,16 @@ FieldErrors validate_role_binding(const Value& binding, const Value* old) {
     return errors;
 }
 
+FieldErrors validate_runtime_class(const Value& runtime_class, const Value* old) {
+    FieldErrors errors;
+    const Path root;
+    const Value& handler = runtime_class["handler"];
+    add_invalid(errors, root.child("handler"), handler, dns1123_label_faults(handler.text_or("")));
+    if (old != nullptr && !((*old)["handler"] == handler))
+        errors.push_back(invalid(root.child("handler"), handler, "field is immutable"));
+    return errors;
+}
+
 FieldErrors validate_priority_class(const Value& priority_class, const Value* old) {
     constexpr std::int64_t user_value_max = 1'000'000'000;
     constexpr std::string_view system_prefix = "system-";

@@ -40,6 +40,7 @@ FieldErrors validate_role(const Value& role, const Value* old);
 void default_role_binding(Value& binding);
 FieldErrors validate_role_binding(const Value& binding, const Value* old);
 void default_priority_class(Value& priority_class);
+FieldErrors validate_runtime_class(const Value& runtime_class, const Value* old);
 FieldErrors validate_priority_class(const Value& priority_class, const Value* old);
 
 /// core/v1 Event to events.k8s.io/v1 and back; `to_version` is an apiVersion.

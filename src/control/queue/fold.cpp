@@ -10,10 +10,12 @@
 #include "control/conditions.h"
 #include "control/fold_pod.h"
 #include "control/queue/checks.h"
+#include "control/queue/limits.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/requests.h"
 #include "control/queue/topology.h"
+#include "control/queue/workload.h"
 
 namespace muster::control::queue {
 namespace {
@@ -137,13 +139,22 @@ void fold_standing(const Value& workload, decide::Workload& folded) {
     };
     if (!gates.empty()) {
         folded.barrier = Workload::Barrier::admission_gates;
-        folded.gates = gates;
+        folded.barred_by = gates;
     } else if (!holds && (has_check_in(status, "Retry") || has_check_in(status, "Rejected"))) {
         folded.barrier = Workload::Barrier::failed_checks;
     }
     if (!holds) return;
     if (!is_true("Admitted")) folded.stage = Workload::Stage::reserved;
     if (!is_true("PodsReady")) folded.pods_ready = Workload::PodsReady::no;
+}
+
+/// What is wrong goes before what has to be opened, as in Kueue.
+void bar_wrong_requests(const Value& workload, const Limits& limits, const kube::Cache& seen,
+                        decide::Workload& folded) {
+    std::string fault = request_fault(workload, limits, seen);
+    if (fault.empty()) return;
+    folded.barrier = decide::Workload::Barrier::wrong_requests;
+    folded.barred_by = std::move(fault);
 }
 
 }  // namespace
@@ -238,7 +249,9 @@ decide::Workload fold_workload(const kube::Object& workload, const Identity& ide
     folded.created = fold_time(workload.value["metadata"]["creationTimestamp"]);
     folded.queued = identity.queued;
     folded.not_before = identity.not_before;
+    const Limits limits = limits_of(seen, workload.key.ns);
     fold_standing(workload.value, folded);
+    if (!has_admission(workload.value)) bar_wrong_requests(workload.value, limits, seen, folded);
     for (const Value& given : spec["podSets"].items()) {
         decide::PodSet set;
         set.name = given["name"].text_or("main");
@@ -251,14 +264,27 @@ decide::Workload fold_workload(const kube::Object& workload, const Identity& ide
         set.topology = fold_topology_request(given["topologyRequest"]);
         if (settings.workloads.reclaimable == WorkloadRules::Obeyed::yes)
             set.reclaimable = reclaimable_of(workload.value, set.name);
-        set.pod = fold_pod_shape(
-            workload.key.ns, given["template"]["metadata"]["labels"],
-            with_limit_defaults(given["template"]["spec"], workload.key.ns, seen), seen);
+        const Value& pod_template = given["template"];
+        const std::optional<Value> full = completed(pod_template["spec"], limits, seen);
+        set.pod = fold_pod_shape(workload.key.ns, pod_template["metadata"]["labels"],
+                                 full ? *full : pod_template["spec"], seen);
         if (settings.resources.counts_differently())
             set.counted = counted_requests(set.pod.requests, settings.resources);
         folded.pod_sets.push_back(std::move(set));
     }
     return folded;
+}
+
+Value resource_requests(const decide::Workload& workload) {
+    Value list = Value::array();
+    for (const decide::PodSet& set : workload.pod_sets) {
+        const std::int64_t count = std::max<std::int64_t>(0, set.count - set.reclaimable);
+        Value resources = Value::object();
+        for (const auto& [resource, amount] : set.counted ? *set.counted : set.pod.requests)
+            resources.set(resource, quantity_text(resource, amount * count));
+        list.push(Value::object({{"name", set.name}, {"resources", std::move(resources)}}));
+    }
+    return list;
 }
 
 decide::Workload fold_wrapper(const kube::Object& wrapper, const Identity& identity,

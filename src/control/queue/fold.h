@@ -33,6 +33,9 @@ struct Identity {
 decide::Workload fold_workload(const kube::Object& workload, const Identity& identity,
                                const kube::Cache& seen, const Settings& settings = {});
 
+/// status.resourceRequests of one that waits: what each of its pod sets counts as, in all.
+api::Value resource_requests(const decide::Workload& workload);
+
 /// An AppWrapper without a queue: only nodes bind it.
 decide::Workload fold_wrapper(const kube::Object& wrapper, const Identity& identity,
                               const kube::Cache& seen);

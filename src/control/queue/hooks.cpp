@@ -73,15 +73,12 @@ bool starts_when_unsuspended(const JobKind& kind) {
 
 }  // namespace
 
-Admission give_default_queue(const AdmissionRequest& request) {
+Admission give_default_queue(const AdmissionRequest& request, const JobRules& rules) {
     Admission admission;
     if (request.operation != AdmissionRequest::Operation::create) return admission;
     const JobKind* kind = job_kind_of(request);
     if (kind == nullptr || !queue_name_of(request.object).empty()) return admission;
-    // What serves has always run where it was put; only its own label makes it wait.
-    if (kind->start == JobKind::Start::ungated || kind->start == JobKind::Start::by_pods)
-        return admission;
-    if (is_made_by_job(request.object)) return admission;
+    if (!takes_part_unlabelled(rules, *kind) || is_made_by_job(request.object)) return admission;
     const auto queue = default_queue_in(request, namespace_of(request.object));
     if (!queue) return admission;
     admission.changed = request.object;
@@ -147,7 +144,8 @@ Admission suspend_unlabelled_job(const AdmissionRequest& request, const JobRules
     Admission admission;
     if (kind == nullptr || request.operation != AdmissionRequest::Operation::create ||
         !starts_when_unsuspended(*kind) || is_suspended(*kind, request.object) ||
-        !must_find_queue(rules, request.object, namespace_of(request.object), request.find)) {
+        !must_find_queue(rules, *kind, request.object, namespace_of(request.object),
+                         request.find)) {
         return admission;
     }
     admission.changed = request.object;
@@ -162,15 +160,25 @@ std::vector<api::AdmissionHook> admission_hooks(const JobRules& rules) {
                manages_namespace(rules, namespace_of(request.object), request.find);
     };
     std::vector<api::AdmissionHook> hooks;
-    for (auto* hook : {give_default_queue, suspend_new_job, gate_elastic_job, mark_pod_templates,
-                       gate_new_pod, check_new_job, check_changed_job, warn_of_managed_label}) {
+    const auto add_with_rules = [&](Admission (*hook)(const AdmissionRequest&, const JobRules&)) {
+        hooks.push_back([concerns, rules, hook](const AdmissionRequest& request) {
+            return concerns(request) ? hook(request, rules) : Admission{};
+        });
+    };
+    const auto add = [&](Admission (*hook)(const AdmissionRequest&)) {
         hooks.push_back([concerns, hook](const AdmissionRequest& request) {
             return concerns(request) ? hook(request) : Admission{};
         });
-    }
-    hooks.push_back([concerns, rules](const AdmissionRequest& request) {
-        return concerns(request) ? suspend_unlabelled_job(request, rules) : Admission{};
-    });
+    };
+    add_with_rules(give_default_queue);
+    add(suspend_new_job);
+    add(gate_elastic_job);
+    add_with_rules(mark_pod_templates);
+    add_with_rules(gate_new_pod);
+    add(check_new_job);
+    add(check_changed_job);
+    add(warn_of_managed_label);
+    add_with_rules(suspend_unlabelled_job);
     return hooks;
 }
 

@@ -11,7 +11,7 @@ namespace muster::control::queue {
 
 /// A new job without queue that no other job made goes to the default queue of its namespace: the
 /// LocalQueue named `default`, else the oldest with kueue.x-k8s.io/default-queue: "true".
-api::Admission give_default_queue(const api::AdmissionRequest& request);
+api::Admission give_default_queue(const api::AdmissionRequest& request, const JobRules& rules = {});
 
 /// A new job that is queued starts suspended.
 api::Admission suspend_new_job(const api::AdmissionRequest& request);

@@ -111,19 +111,7 @@ void follow_job(Pass& pass) {
         pass.tell("UpdatedWorkload",
                   "Updated not matching Workload for suspended job: " + pass.workload_text());
     }
-    spec.set("queueName", Value(queue_name_of(pass.job.value)));
-    follow_gates_and_limit(pass.job.value, wanted);
-    const auto priority = priority_of(pass.seen, pass.job.value, pass.pod_sets);
-    if (const auto* found = std::get_if<Priority>(&priority);
-        found != nullptr && !(found->reference == spec["priorityClassRef"] &&
-                              found->value == spec["priority"].integer_or(0))) {
-        spec.set("priority", found->value);
-        if (found->reference.is_null()) {
-            spec.erase("priorityClassRef");
-        } else {
-            spec.set("priorityClassRef", found->reference);
-        }
-    }
+    follow_metadata(pass.seen, pass.job.value, pass.pod_sets, wanted);
     pass.change_workload(wanted);
 }
 
@@ -251,10 +239,8 @@ bool outlives_retention(Pass& pass) {
 
 void finish_as_out_of_sync(Pass& pass) {
     Value status = pass.workload->value["status"];
-    set_condition(
-        status.at("conditions"),
-        {"Finished", "True", "OutOfSync", "The prebuilt workload is out of sync with its user job"},
-        pass.now);
+    set_condition(status.at("conditions"),
+                  {"Finished", "True", "OutOfSync", std::string(out_of_sync_text)}, pass.now);
     pass.change_status(status);
 }
 
@@ -387,7 +373,7 @@ Reconciled reconcile(const JobKind& kind, const Settings& settings, const kube::
     } else if (!above.managed.name.empty()) {
         stop_part(pass, above);
     } else if (queue_name_of(job->value).empty() &&
-               !must_find_queue(rules, job->value, key.ns, find)) {
+               !must_find_queue(rules, kind, job->value, key.ns, find)) {
         return {};
     } else if (!prebuilt.empty()) {
         reconcile_prebuilt(pass, prebuilt);
@@ -448,9 +434,9 @@ std::vector<Controller> job_controllers(const Settings& settings) {
             controllers.push_back(job_controller(kind, settings));
     }
     if (!rules.frameworks || rules.frameworks->contains("pod"))
-        controllers.push_back(pod_controller());
+        controllers.push_back(pod_controller(settings));
     if (!rules.frameworks || rules.frameworks->contains("statefulset"))
-        controllers.push_back(stateful_set_controller());
+        controllers.push_back(stateful_set_controller(settings));
     controllers.push_back(orphan_controller(settings.life));
     return controllers;
 }

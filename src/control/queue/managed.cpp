@@ -68,9 +68,18 @@ bool manages_namespace(const JobRules& rules, std::string_view ns, const FindObj
     return matches(rules.namespaces, labels);
 }
 
-bool must_find_queue(const JobRules& rules, const Value& object, std::string_view ns,
-                     const FindObject& find) {
-    return rules.unlabelled == JobRules::Unlabelled::managed && queue_name_of(object).empty() &&
+bool serves(const JobKind& kind) {
+    return kind.start == JobKind::Start::ungated || kind.start == JobKind::Start::by_pods;
+}
+
+bool takes_part_unlabelled(const JobRules& rules, const JobKind& kind) {
+    return !serves(kind) || (rules.frameworks && manages(rules, kind));
+}
+
+bool must_find_queue(const JobRules& rules, const JobKind& kind, const Value& object,
+                     std::string_view ns, const FindObject& find) {
+    return rules.unlabelled == JobRules::Unlabelled::managed &&
+           takes_part_unlabelled(rules, kind) && queue_name_of(object).empty() &&
            !is_made_by_job(object) && find_above(object, ns, find).managed.name.empty();
 }
 

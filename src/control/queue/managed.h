@@ -51,8 +51,15 @@ bool manages(const JobRules& rules, const JobKind& kind);
 /// Jobs in that namespace are.
 bool manages_namespace(const JobRules& rules, std::string_view ns, const FindObject& find);
 
+/// What has always run where it was put: pods and what makes them to serve.
+bool serves(const JobKind& kind);
+
+/// The kind takes part though its objects name no queue: it gets the default one, or must find one
+/// when all jobs must. What serves does so only where the settings name its framework.
+bool takes_part_unlabelled(const JobRules& rules, const JobKind& kind);
+
 /// It names no queue and nothing queued made it, but all jobs are to wait for one.
-bool must_find_queue(const JobRules& rules, const api::Value& object, std::string_view ns,
-                     const FindObject& find);
+bool must_find_queue(const JobRules& rules, const JobKind& kind, const api::Value& object,
+                     std::string_view ns, const FindObject& find);
 
 }  // namespace muster::control::queue

@@ -21,6 +21,7 @@ inline const api::GroupResource priority_classes{"scheduling.k8s.io", "priorityc
 inline const api::GroupResource namespaces{"", "namespaces"};
 inline const api::GroupResource nodes{"", "nodes"};
 inline const api::GroupResource limit_ranges{"", "limitranges"};
+inline const api::GroupResource runtime_classes{"node.k8s.io", "runtimeclasses"};
 inline const api::GroupResource pods{"", "pods"};
 inline const api::GroupResource jobs{"batch", "jobs"};
 inline const api::GroupResource replica_sets{"apps", "replicasets"};

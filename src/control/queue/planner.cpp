@@ -7,6 +7,7 @@
 #include "control/appwrapper/status.h"
 #include "control/conditions.h"
 #include "control/fold_pod.h"
+#include "control/queue/fold.h"
 #include "control/queue/names.h"
 #include "control/queue/queue_status.h"
 #include "control/queue/slices.h"
@@ -59,6 +60,12 @@ bool names_check(const kube::Object& queue, const std::string& check) {
                        [&](const Value& rule) { return rule["name"].text_or("") == check; });
 }
 
+/// Somebody has looked at what it asks for.
+bool was_tried(const decide::WaitReason& reason) {
+    return decide::condition_reason(reason) != "PendingEvaluation" &&
+           reason.rule != Rule::admission_gated && reason.rule != Rule::deactivated;
+}
+
 bool is_queue_thing(const api::GroupResource& resource) {
     return resource == cluster_queues || resource == local_queues || resource == flavors ||
            resource == cohorts;
@@ -109,6 +116,7 @@ std::vector<std::pair<api::GroupResource, std::string>> QueuePlanner::watches() 
             {workloads, kueue},
             {namespaces, "v1"},
             {limit_ranges, "v1"},
+            {runtime_classes, "v1"},
             {nodes, "v1"},
             {pods, "v1"},
             {app_wrappers, "v1beta1"},
@@ -280,6 +288,10 @@ void QueuePlanner::write_workload(const kube::Cache& seen, const api::Key& key, 
         const std::string tried = decide::tried_in_place_of(state_, entry.id).value_or("");
         if (!tried.empty()) silent_[tried].insert(key);
         told = tell_waiting(*object, *reason, tried, entry.queues, now);
+        if (!has_admission(object->value) && was_tried(*reason) && tried.empty()) {
+            told.status.set("resourceRequests",
+                            resource_requests(fold_workload(*object, {}, seen, settings_)));
+        }
         const bool stopped = reason->rule == Rule::local_queue_stopped ||
                              reason->rule == Rule::cluster_queue_stopped;
         if (stopped) {

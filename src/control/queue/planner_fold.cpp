@@ -104,6 +104,9 @@ void QueuePlanner::fold(const kube::Cache& seen) {
             // Pods of its namespace ask for other amounts now.
             for (const kube::ObjectPtr& workload : seen.list(workloads, key.ns))
                 jobs_seen.push_back(workload->key);
+        } else if (key.resource == runtime_classes) {
+            for (const kube::ObjectPtr& workload : seen.list(workloads))
+                jobs_seen.push_back(workload->key);
         } else if (key.resource == pods) {
             pods_seen.push_back(key);
         } else if (key.resource == workloads || is_app_wrapper(key.resource)) {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "control/conditions.h"
 #include "control/fold_pod.h"
@@ -15,7 +14,9 @@
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/pod_kinds.h"
+#include "control/queue/pod_pass.h"
 #include "control/queue/pod_shape.h"
+#include "control/queue/pod_workload.h"
 #include "control/queue/pod_writes.h"
 #include "control/queue/workload.h"
 
@@ -24,42 +25,7 @@ namespace {
 
 using api::Value;
 
-const JobKind& kind_of_pods() {
-    static const JobKind kind = pod_kind();
-    return kind;
-}
-
-/// One reconcile of one pod or one group in the making.
-struct Pass {
-    enum class Members { one, group };
-    const kube::Cache& seen;
-    const Time now;
-    const api::Key key;  // Of the pod, or of the group's Workload.
-    const Members members;
-    Pods all = {};
-    kube::ObjectPtr workload = {};
-    Reconciled result = {};
-
-    bool is_group() const { return members == Members::group; }
-    const kube::Object& first() const { return *all.front(); }
-    bool is_serving() const { return first().annotation(group_serving_annotation) == "true"; }
-    /// Its Workload is made by somebody else.
-    bool is_prebuilt() const { return !first().label(prebuilt_label).empty(); }
-    std::string workload_text() const { return workload->key.ns + "/" + workload->key.name; }
-    void write(Write write) { result.writes.push_back(std::move(write)); }
-    void tell(const kube::Object& about, const char* type, const char* reason, std::string text) {
-        result.events.push_back({about.key, type, reason, std::move(text), ""});
-    }
-    void change_status(const Value& status) {
-        if (auto made = status_write(*workload, status)) write(std::move(*made));
-    }
-};
-
-void finalize(Pass& pass, const Pods& done) {
-    for (const kube::ObjectPtr& pod : done) {
-        if (has_managed_finalizer(*pod)) pass.write(without_managed_finalizer(*pod));
-    }
-}
+using Pass = PodPass;
 
 enum class Stopped { started, all };
 
@@ -71,105 +37,6 @@ void stop(Pass& pass, const char* reason, const std::string& message,
         pass.write(deletion_of(*pod));
         pass.tell(*pod, "Normal", "Stopped", message);
     }
-}
-
-void remove_excess(Pass& pass, const Pods& excess) {
-    for (const kube::ObjectPtr& pod : excess) {
-        if (has_managed_finalizer(*pod)) pass.write(without_managed_finalizer(*pod));
-        if (pod->is_terminating()) continue;
-        pass.write(deletion_of(*pod));
-        pass.tell(*pod, "Normal", "ExcessPodDeleted", "Excess pod deleted");
-    }
-}
-
-void refuse(Pass& pass, const std::string& why) {
-    pass.tell(pass.first(), "Warning", "ErrWorkloadCompose", why);
-}
-
-/// What the pods of a group say differently from each other. Absent: nothing.
-std::optional<std::string> disagreement(const Pass& pass, std::int64_t count) {
-    const kube::Object& first = pass.first();
-    for (const kube::ObjectPtr& pod : pass.all) {
-        if (pod->value["status"]["phase"].text_or("") == "Failed") continue;
-        const std::string both =
-            "pods '" + first.key.name + "' and '" + pod->key.name + "' has different ";
-        const std::string queue(queue_name_of(first.value));
-        const std::string other(queue_name_of(pod->value));
-        if (queue != other) return both + "queue names: " + queue + "!=" + other;
-        const auto theirs = group_count_of(*pod);
-        if (theirs == count) continue;
-        return both + "'" + std::string(group_count_annotation) +
-               "' values: " + std::to_string(count) +
-               "!=" + std::string(pod->annotation(group_count_annotation));
-    }
-    return std::nullopt;
-}
-
-/// The pod sets of a group that can have a Workload. Absent: it cannot yet, and was told why.
-std::optional<std::vector<PodSet>> compose_group(Pass& pass) {
-    constexpr std::size_t roles_max = 8;
-    const auto count = group_count_of(pass.first());
-    if (!count) {
-        refuse(pass, "failed to extract '" + std::string(group_count_annotation) + "' annotation");
-        return std::nullopt;
-    }
-    Pods active;
-    Pods ended;
-    for (const kube::ObjectPtr& pod : pass.all)
-        (counts_for_group(*pod) ? active : ended).push_back(pod);
-    finalize(pass, ended);
-    if (active.empty()) return std::nullopt;
-    const bool fast = pass.first().annotation(group_fast_annotation) == "true";
-    if (static_cast<std::int64_t>(active.size()) < *count && !fast) {
-        refuse(pass, "'" + pass.key.name + "' group has fewer runnable pods than expected");
-        return std::nullopt;
-    }
-    if (const auto why = disagreement(pass, *count)) {
-        refuse(pass, *why);
-        return std::nullopt;
-    }
-    const Pods excess = excess_of(active, *count);
-    remove_excess(pass, excess);
-    if (!excess.empty()) return std::nullopt;  // Looked at again when they are gone.
-    if (fast) return std::vector<PodSet>{fast_role_of(*active.front(), *count)};
-    std::vector<PodSet> roles = roles_of(active);
-    if (roles.size() <= roles_max) return roles;
-    refuse(pass, "pod group can't include more than 8 roles");
-    return std::nullopt;
-}
-
-/// Every pod of the group owns its Workload; none controls it.
-void make_groups_own(const Pass& pass, Value& workload) {
-    Value& metadata = workload.at("metadata");
-    metadata.set("name", pass.key.name);
-    metadata.erase("labels");
-    if (const std::string_view name = pass.first().label(priority_class_label); !name.empty())
-        metadata.at("labels").set(priority_class_label, name);
-    metadata.at("annotations").set(group_workload_annotation, "true");
-    Value owners = Value::array();
-    for (const kube::ObjectPtr& pod : pass.all)
-        owners.push(plain_owner(*pod));
-    metadata.set("ownerReferences", std::move(owners));
-}
-
-void create_workload(Pass& pass) {
-    std::optional<std::vector<PodSet>> sets =
-        pass.is_group() ? compose_group(pass)
-                        : std::optional(pod_sets_of(kind_of_pods(), pass.first().value));
-    if (!sets) return;
-    const auto priority = priority_of(pass.seen, pass.first().value, *sets);
-    if (const auto* missing = std::get_if<MissingClass>(&priority)) {
-        pass.tell(pass.first(), "Warning", "WorkloadPriorityClassNotFound",
-                  "PriorityClass \"" + missing->name + "\" not found");
-        pass.result.look_again = seconds(5);
-        return;
-    }
-    Value made = new_workload(kind_of_pods(), pass.first(), *sets, std::get<Priority>(priority));
-    if (pass.is_group()) make_groups_own(pass, made);
-    const api::Key key{workloads, pass.key.ns, made["metadata"]["name"].text()};
-    pass.tell(pass.first(), "Normal", "CreatedWorkload",
-              "Created Workload: " + key.ns + "/" + key.name);
-    pass.write(creation_of_workload(key.ns, std::move(made)));
 }
 
 /// The words of the end of a pod or group; absent while it goes on.
@@ -288,14 +155,6 @@ void report_progress(Pass& pass, const Pods& kept, Value& status) {
     if (pass.is_group() && !pass.is_serving()) tell_reclaimable(kept, status);
 }
 
-/// A waiting Workload follows its pods' queue.
-void follow_queue(Pass& pass) {
-    const Value queue{queue_name_of(pass.first().value)};
-    if (pass.workload->value["spec"]["queueName"] == queue) return;
-    pass.write(patch_of(*pass.workload, kueue_api_version,
-                        Value::object({{"spec", Value::object({{"queueName", queue}})}})));
-}
-
 void go_on(Pass& pass, const Pods& kept, std::int64_t absent) {
     const Value& workload = pass.workload->value;
     Value status = workload["status"];
@@ -311,14 +170,14 @@ void go_on(Pass& pass, const Pods& kept, std::int64_t absent) {
         report_progress(pass, kept, status);
     } else {
         stop(pass, "NotAdmitted", "Not admitted by cluster queue");
-        if (!has_admission(workload)) follow_queue(pass);
+        if (!has_admission(workload)) follow_pods(pass);
     }
     pass.change_status(status);
 }
 
 void reconcile_with_workload(Pass& pass) {
     if (is_finished(pass.workload->value)) {
-        finalize(pass, pass.all);
+        pass.finalize(pass.all);
         return;
     }
     if (const auto end = end_of_pods(pass)) {
@@ -338,8 +197,8 @@ void reconcile_with_workload(Pass& pass) {
         return;
     }
     if (!pass.is_prebuilt()) add_owners(pass, roll.kept);
-    remove_excess(pass, roll.excess);
-    finalize(pass, roll.replaced);
+    pass.remove_excess(roll.excess);
+    pass.finalize(roll.replaced);
     go_on(pass, roll.kept, roll.absent);
 }
 
@@ -350,6 +209,15 @@ void end_group(Pass& pass) {
     pass.write(deletion_of_workload(*pass.workload));
 }
 
+/// The Workload that was made for them asks for something else: it is over, and so are they.
+void end_out_of_sync(Pass& pass) {
+    Value status = pass.workload->value["status"];
+    set_condition(status.at("conditions"),
+                  {"Finished", "True", "OutOfSync", std::string(out_of_sync_text)}, pass.now);
+    pass.change_status(status);
+    stop(pass, "NoMatchingWorkload", "missing workload");
+}
+
 void reconcile_pods(Pass& pass) {
     if (pass.workload == nullptr) {
         const bool any_started =
@@ -357,7 +225,7 @@ void reconcile_pods(Pass& pass) {
                         [](const kube::ObjectPtr& pod) { return is_started_pod(*pod); });
         const auto end = end_of_pods(pass);
         if (end) {
-            finalize(pass, pass.all);
+            pass.finalize(pass.all);
         } else if (any_started) {
             stop(pass, "NoMatchingWorkload", "No matching Workload");
         } else if (!pass.is_prebuilt()) {
@@ -367,7 +235,9 @@ void reconcile_pods(Pass& pass) {
         // Who deletes the Workload of what runs or waits gives its pods up.
         if (!is_finished(pass.workload->value))
             stop(pass, "WorkloadDeleted", "Workload is deleted", Stopped::all);
-        finalize(pass, pass.all);
+        pass.finalize(pass.all);
+    } else if (pass.is_prebuilt() && !(pass.is_group() && pass.is_serving()) && !is_in_sync(pass)) {
+        end_out_of_sync(pass);
     } else {
         reconcile_with_workload(pass);
     }
@@ -385,12 +255,13 @@ bool is_queued(const kube::Object& pod) {
     return pod.label(managed_label) == "true";
 }
 
-Reconciled reconcile_one(const kube::Cache& seen, const api::Key& key, Time now) {
+Reconciled reconcile_one(const Settings& settings, const kube::Cache& seen, const api::Key& key,
+                         Time now) {
     const kube::ObjectPtr pod = seen.find(key);
     if (pod == nullptr || !is_queued(*pod) || !pod->label(group_label).empty()) return {};
-    Pass pass{seen, now, key, Pass::Members::one, {pod}};
+    Pass pass{seen, settings, now, key, Pass::Members::one, {pod}};
     if (pod->is_terminating()) {
-        finalize(pass, pass.all);
+        pass.finalize(pass.all);
         return std::move(pass.result);
     }
     const std::string prebuilt(pod->label(prebuilt_label));
@@ -407,8 +278,9 @@ Reconciled reconcile_one(const kube::Cache& seen, const api::Key& key, Time now)
     return std::move(pass.result);
 }
 
-Reconciled reconcile_group(const kube::Cache& seen, const api::Key& key, Time now) {
-    Pass pass{seen, now, key, Pass::Members::group};
+Reconciled reconcile_group(const Settings& settings, const kube::Cache& seen, const api::Key& key,
+                           Time now) {
+    Pass pass{seen, settings, now, key, Pass::Members::group};
     for (const kube::ObjectPtr& pod : seen.list(pods, key.ns)) {
         if (is_queued(*pod) && pod->label(group_label) == key.name) pass.all.push_back(pod);
     }
@@ -423,7 +295,7 @@ Reconciled reconcile_group(const kube::Cache& seen, const api::Key& key, Time no
         if (pod->annotation(suspending_parent_annotation) != "statefulset") continue;
         if (pod->is_terminating() || is_finished_pod(*pod)) gone.push_back(pod);
     }
-    finalize(pass, gone);
+    pass.finalize(gone);
     reconcile_pods(pass);
     return std::move(pass.result);
 }
@@ -456,7 +328,7 @@ std::vector<api::Key> key_of_workload(const kube::Cache& seen, const kube::Objec
 
 }  // namespace
 
-Controller pod_controller() {
+Controller pod_controller(const Settings& settings) {
     Controller controller;
     controller.name = "v1/pod-kueue-controller";
     controller.watches = {
@@ -465,9 +337,9 @@ Controller pod_controller() {
                   return key_of_pod(before, after);
               }},
         Watch{workloads, std::string(kueue_version), key_of_workload}};
-    controller.reconcile = [](const kube::Cache& seen, const api::Key& key, Time now) {
-        return key.resource == pods ? reconcile_one(seen, key, now)
-                                    : reconcile_group(seen, key, now);
+    controller.reconcile = [settings](const kube::Cache& seen, const api::Key& key, Time now) {
+        return key.resource == pods ? reconcile_one(settings, seen, key, now)
+                                    : reconcile_group(settings, seen, key, now);
     };
     return controller;
 }

@@ -19,6 +19,10 @@ using api::Value;
 /// Queues with a door: what comes in passes the hooks.
 struct Pods : SmallQueues {
     std::string refused;
+    JobRules rules;
+
+    explicit Pods(const JobRules& given = {})
+        : SmallQueues(Settings{.jobs = given}), rules(given) {}
 
     api::AdmissionRequest request(const api::GroupResource& resource, Value object) {
         api::AdmissionRequest made;
@@ -35,7 +39,7 @@ struct Pods : SmallQueues {
     }
     kube::ObjectPtr enter(const api::GroupResource& resource, Value object) {
         api::AdmissionRequest made = request(resource, std::move(object));
-        for (const api::AdmissionHook& hook : admission_hooks()) {
+        for (const api::AdmissionHook& hook : admission_hooks(rules)) {
             api::Admission answer = hook(made);
             if (answer.denied) {
                 refused = answer.denied->webhook + ": " + answer.denied->text;

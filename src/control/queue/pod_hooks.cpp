@@ -50,9 +50,14 @@ Value maker_of(const AdmissionRequest& request) {
     return api::controller_of(request.find({replica_sets, ns, owner["name"].text()}));
 }
 
-bool is_managed_pod(const AdmissionRequest& request) {
-    if (queue_name_of(request.object).empty()) return false;
-    if (!annotation_of(request.object, suspending_parent_annotation).empty()) return true;
+bool is_managed_pod(const AdmissionRequest& request, const JobRules& rules) {
+    const bool has_queue = !queue_name_of(request.object).empty();
+    if (!annotation_of(request.object, suspending_parent_annotation).empty())
+        return has_queue || rules.unlabelled == JobRules::Unlabelled::managed;
+    if (!has_queue) {
+        const std::string ns = request.object["metadata"]["namespace"].text();
+        return must_find_queue(rules, *find_job_kind(pods), request.object, ns, request.find);
+    }
     const Value maker = maker_of(request);
     return find_job_kind_named(maker["apiVersion"].text_or(""), maker["kind"].text_or("")) ==
            nullptr;
@@ -87,29 +92,33 @@ void ask_for_places(Value& pod) {
 
 }  // namespace
 
-Admission mark_pod_templates(const AdmissionRequest& request) {
+Admission mark_pod_templates(const AdmissionRequest& request, const JobRules& rules) {
     Admission admission;
     if (request.operation == AdmissionRequest::Operation::remove || !request.subresource.empty())
         return admission;
     const api::GroupResource resource = request.kind->resource();
     if (resource != deployments && resource != stateful_sets) return admission;
     const std::string ns = request.object["metadata"]["namespace"].text();
-    if (!is_managed(request.object, ns, request.find)) return admission;
+    if (!is_managed(request.object, ns, request.find) &&
+        !must_find_queue(rules, *find_job_kind(resource), request.object, ns, request.find)) {
+        return admission;
+    }
     Value made = request.object;
     const Value& labels = request.object["metadata"]["labels"];
     Value& metadata = at_path(made, "spec.template.metadata");
     metadata.at("annotations")
         .set(suspending_parent_annotation, resource == deployments ? "deployment" : "statefulset");
-    metadata.at("labels").set(queue_name_label, labels[queue_name_label]);
+    if (!labels[queue_name_label].text_or("").empty())
+        metadata.at("labels").set(queue_name_label, labels[queue_name_label]);
     if (!labels[priority_class_label].text_or("").empty())
         metadata.at("labels").set(priority_class_label, labels[priority_class_label]);
     if (made != request.object) admission.changed = std::move(made);
     return admission;
 }
 
-Admission gate_new_pod(const AdmissionRequest& request) {
+Admission gate_new_pod(const AdmissionRequest& request, const JobRules& rules) {
     Admission admission;
-    if (!is_new(request, pods) || !is_managed_pod(request)) return admission;
+    if (!is_new(request, pods) || !is_managed_pod(request, rules)) return admission;
     Value pod = request.object;
     add_finalizer(pod);
     at_path(pod, "metadata.labels").set(managed_label, "true");

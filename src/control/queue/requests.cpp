@@ -1,26 +1,15 @@
-// control/queue/requests.cpp - LimitRange defaults, exclusion and transformation of resources.
+// control/queue/requests.cpp - exclusion and transformation of resources.
 #include "control/queue/requests.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "control/queue/names.h"
-
 namespace muster::control::queue {
 namespace {
-
-using api::Value;
 
 __extension__ typedef __int128 Wide;
 
 constexpr std::int64_t milli_per_unit = 1'000;
-
-void fill_from(const Value& defaults, std::string_view list, Value& container) {
-    for (const auto& [resource, amount] : defaults.members()) {
-        Value& resources = container.at("resources");
-        if (!resources[list].has(resource)) resources.at(list).set(resource, amount);
-    }
-}
 
 /// In whole units, rounded up: Quantity.Value() of Kubernetes.
 std::int64_t whole_units(std::string_view resource, Amount amount) {
@@ -59,24 +48,6 @@ const Transformation* find_transformation(const std::string& input, const Resour
 }
 
 }  // namespace
-
-Value with_limit_defaults(const Value& pod_spec, std::string_view ns, const kube::Cache& seen) {
-    Value spec = pod_spec;
-    for (const kube::ObjectPtr& range : seen.list(limit_ranges, ns)) {
-        for (const Value& limit : range->value["spec"]["limits"].items()) {
-            if (limit["type"].text_or("") != "Container") continue;
-            for (const char* list : {"initContainers", "containers"}) {
-                if (!spec[list].is_array()) continue;
-                for (Value& container : spec.at(list).mutable_items()) {
-                    if (!container.is_object()) continue;
-                    fill_from(limit["defaultRequest"], "requests", container);
-                    fill_from(limit["default"], "limits", container);
-                }
-            }
-        }
-    }
-    return spec;
-}
 
 // A resource that is an output and asked for as well counts as the sum.
 Resources counted_requests(const Resources& asked, const ResourceRules& rules) {

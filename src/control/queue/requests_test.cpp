@@ -4,10 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "api/yaml.h"
-#include "control/cluster/small_cluster.h"
 #include "control/fold_pod.h"
 #include "control/queue/configuration.h"
-#include "control/queue/names.h"
 
 namespace muster::control::queue {
 namespace {
@@ -93,22 +91,6 @@ TEST_CASE("inputs count in whole units, outputs may be parts of one") {
     CHECK(is_unlimited(huge.at("example.com/x")));
 }
 
-TEST_CASE("limits stand in for requests, and LimitRanges for both") {
-    cluster::SmallCluster world;
-    world.put(limit_ranges, R"({metadata: {name: usual, namespace: team}, spec: {limits: [
-        {type: Container, default: {cpu: 2, memory: 2Gi}, defaultRequest: {cpu: 500m}},
-        {type: Pod, max: {cpu: 8}}]}})");
-    const Value spec = parsed(R"({containers: [
-        {name: a}, {name: b, resources: {limits: {cpu: 3}}},
-        {name: c, resources: {requests: {cpu: 1, memory: 1Gi}}}]})");
-    const Resources bare = effective_requests(spec);
-    CHECK(bare.at("cpu").value == 4000);
-    const Resources full = effective_requests(with_limit_defaults(spec, "team", world.seen));
-    CHECK(full.at("cpu").value == 500 + 500 + 1000);
-    CHECK(full.at("memory").value == 5LL << 30);
-    CHECK(effective_requests(with_limit_defaults(spec, "other", world.seen)) == bare);
-}
-
 TEST_CASE("init containers, sidecars, overhead and whole pods count as in Kubernetes") {
     const auto cpu = [](const std::string& spec) {
         return effective_requests(parsed(spec)).at("cpu").value;
@@ -125,6 +107,9 @@ TEST_CASE("init containers, sidecars, overhead and whole pods count as in Kubern
     CHECK(cpu("{" + main + ", overhead: {cpu: 250m}}") == 2250);
     CHECK(cpu("{" + main + ", resources: {requests: {cpu: 5}}}") == 5000);
     CHECK(cpu("{" + main + ", resources: {requests: {cpu: 5}}, overhead: {cpu: 250m}}") == 5250);
+    // Limits of the whole pod stand in only where no container asks for anything.
+    CHECK(cpu("{" + main + ", resources: {limits: {cpu: 5}}}") == 2000);
+    CHECK(cpu("{containers: [{name: m}], resources: {limits: {cpu: 5}}}") == 5000);
 }
 
 }  // namespace

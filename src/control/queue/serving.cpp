@@ -24,6 +24,7 @@ const JobKind& kind_of_sets() {
 
 struct Pass {
     const kube::Cache& seen;
+    const JobRules& rules;
     const kube::Object& set;
     const Time now;
     std::vector<PodSet> pod_sets;
@@ -41,6 +42,10 @@ void create(Pass& pass) {
     }
     Value made =
         new_workload(kind_of_sets(), pass.set, pass.pod_sets, std::get<Priority>(priority));
+    for (const std::string& label : pass.rules.labels_to_copy) {
+        const Value& value = pass.set.value["metadata"]["labels"][label];
+        if (!value.is_null()) made.at("metadata").at("labels").set(label, value);
+    }
     const api::Key key{workloads, pass.set.key.ns, made["metadata"]["name"].text()};
     pass.result.events.push_back({pass.set.key, "Normal", "CreatedWorkload",
                                   "Created Workload: " + key.ns + "/" + key.name, ""});
@@ -92,7 +97,7 @@ void follow(Pass& pass) {
     Value wanted = workload;
     if (!agree(wanted, pass.pod_sets, Compare::everything))
         wanted.at("spec").set("podSets", to_pod_sets(pass.pod_sets));
-    wanted.at("spec").set("queueName", Value(queue_name_of(pass.set.value)));
+    follow_metadata(pass.seen, pass.set.value, pass.pod_sets, wanted);
     const Value patch = merge_patch_between(workload, wanted);
     if (!patch.empty()) {
         pass.result.writes.push_back(patch_of(*pass.workload, kueue_api_version, patch));
@@ -101,11 +106,16 @@ void follow(Pass& pass) {
     }
 }
 
-Reconciled reconcile(const kube::Cache& seen, const api::Key& key, Time now) {
+Reconciled reconcile(const JobRules& rules, const kube::Cache& seen, const api::Key& key,
+                     Time now) {
     const kube::ObjectPtr set = seen.find(key);
     if (set == nullptr || set->is_terminating()) return {};
-    if (!is_managed(set->value, key.ns, find_in(seen))) return {};
-    Pass pass{seen, *set, now, pod_sets_of(kind_of_sets(), set->value)};
+    const FindObject find = find_in(seen);
+    if (!is_managed(set->value, key.ns, find) &&
+        !must_find_queue(rules, kind_of_sets(), set->value, key.ns, find)) {
+        return {};
+    }
+    Pass pass{seen, rules, *set, now, pod_sets_of(kind_of_sets(), set->value)};
     pass.workload = seen.find({workloads, key.ns, stateful_set_workload(key.name, set->uid)});
     const bool scaled_to_zero = set->value["spec"]["replicas"].integer_or(1) == 0;
     if (pass.workload == nullptr) {
@@ -131,13 +141,16 @@ std::vector<api::Key> set_of_pod(const kube::Cache&, const kube::Object* before,
 
 }  // namespace
 
-Controller stateful_set_controller() {
+Controller stateful_set_controller(const Settings& settings) {
     Controller controller;
     controller.name = "statefulset-kueue-controller";
     controller.watches = {watch_self(stateful_sets, "v1"),
                           watch_owned(workloads, std::string(kueue_version), stateful_sets),
                           Watch{pods, "v1", set_of_pod}};
-    controller.reconcile = reconcile;
+    controller.reconcile = [rules = settings.jobs](const kube::Cache& seen, const api::Key& key,
+                                                   Time now) {
+        return reconcile(rules, seen, key, now);
+    };
     return controller;
 }
 

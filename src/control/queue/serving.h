@@ -3,9 +3,10 @@
 #pragma once
 
 #include "control/controller.h"
+#include "control/queue/settings.h"
 
 namespace muster::control::queue {
 
-Controller stateful_set_controller();
+Controller stateful_set_controller(const Settings& settings);
 
 }  // namespace muster::control::queue

@@ -26,9 +26,9 @@ struct SmallQueues : cluster::SmallCluster {
     std::vector<Controller> controllers;
     std::string last_writes;  // Of the last turn.
 
-    explicit SmallQueues(const LifePolicy& policy = {})
-        : planner(Settings{.life = policy}),
-          controllers(job_controllers(Settings{.life = policy})) {
+    explicit SmallQueues(const LifePolicy& policy = {}) : SmallQueues(Settings{.life = policy}) {}
+    explicit SmallQueues(const Settings& settings)
+        : planner(settings), controllers(job_controllers(settings)) {
         followers.push_back(&planner);
         controllers.push_back(appwrapper::controller(app_wrappers));
         put(nodes,

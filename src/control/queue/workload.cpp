@@ -29,6 +29,15 @@ kube::ObjectPtr global_default_class(const kube::Cache& seen) {
     return nullptr;
 }
 
+/// Without a queue it has no such field.
+void set_queue(Value& spec, std::string_view queue) {
+    if (queue.empty()) {
+        spec.erase("queueName");
+    } else {
+        spec.set("queueName", Value(queue));
+    }
+}
+
 Value pod_template_of(const Value& pod_template) {
     Value made = Value::object();
     Value metadata = Value::object();
@@ -115,7 +124,7 @@ Value new_workload(const JobKind& kind, const kube::Object& job,
     metadata.set("ownerReferences", Value::array({owner_reference(job)}));
     Value spec = Value::object();
     spec.set("podSets", to_pod_sets(pod_sets));
-    spec.set("queueName", Value(queue_name_of(job.value)));
+    set_queue(spec, queue_name_of(job.value));
     spec.set("active", true);
     spec.set("priority", priority.value);
     if (!priority.reference.is_null()) spec.set("priorityClassRef", priority.reference);
@@ -139,6 +148,25 @@ void follow_gates_and_limit(const Value& job, Value& workload) {
         workload.at("metadata").at("annotations").set(admission_gates_annotation, gates);
     } else if (workload["metadata"]["annotations"].has(admission_gates_annotation)) {
         workload.at("metadata").at("annotations").erase(admission_gates_annotation);
+    }
+}
+
+void follow_metadata(const kube::Cache& seen, const Value& job, const std::vector<PodSet>& pod_sets,
+                     Value& workload) {
+    Value& spec = workload.at("spec");
+    set_queue(spec, queue_name_of(job));
+    follow_gates_and_limit(job, workload);
+    const auto priority = priority_of(seen, job, pod_sets);
+    const auto* found = std::get_if<Priority>(&priority);
+    if (found == nullptr || (found->reference == spec["priorityClassRef"] &&
+                             found->value == spec["priority"].integer_or(0))) {
+        return;
+    }
+    spec.set("priority", found->value);
+    if (found->reference.is_null()) {
+        spec.erase("priorityClassRef");
+    } else {
+        spec.set("priorityClassRef", found->reference);
     }
 }
 

@@ -40,6 +40,15 @@ api::Value new_workload(const JobKind& kind, const kube::Object& job,
 /// The admission gates and the time limit that a job asks for, put into its Workload.
 void follow_gates_and_limit(const api::Value& job, api::Value& workload);
 
+/// What a waiting Workload follows of its job or pod beside the templates: queue, gates, time limit
+/// and priority. A priority class that is missing changes nothing.
+void follow_metadata(const kube::Cache& seen, const api::Value& job,
+                     const std::vector<PodSet>& pod_sets, api::Value& workload);
+
+/// Why a Workload that was made beforehand is Finished with OutOfSync.
+inline constexpr std::string_view out_of_sync_text =
+    "The prebuilt workload is out of sync with its user job";
+
 /// The podSets of a Workload's spec.
 api::Value to_pod_sets(const std::vector<PodSet>& pod_sets);
 

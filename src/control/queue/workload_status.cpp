@@ -168,6 +168,7 @@ Told tell_admitted(const kube::Object& workload, const decide::Assignment& assig
     if (before["message"].text_or("").starts_with("Admission is gated by: "))
         told.events.push_back(gate_cleared_event(workload));
     status.set("admission", admission_of(assignment));
+    status.erase("resourceRequests");  // The admission says it better.
     Value& conditions = status.at("conditions");
     const std::string queue = assignment.cluster_queue;
     set_condition(

@@ -32,6 +32,7 @@ var roots = map[string]string{
 	"batch/v1":          "Job CronJob",
 	"apps/v1":           "Deployment ReplicaSet StatefulSet DaemonSet ControllerRevision",
 	"networking/v1":     "Ingress NetworkPolicy IngressClass",
+	"node/v1":           "RuntimeClass",
 	"policy/v1":         "PodDisruptionBudget Eviction",
 	"storage/v1":        "StorageClass",
 	"autoscaling/v1":    "Scale HorizontalPodAutoscaler",

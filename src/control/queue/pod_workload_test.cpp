@@ -1,0 +1,180 @@
+// control/queue/pod_workload_test.cpp - what the Workloads of pods and groups say, and which pods
+// have one.
+#include "control/queue/pod_workload.h"
+
+#include <doctest/doctest.h>
+
+#include "api/yaml.h"
+#include "control/queue/hooks.h"
+#include "control/queue/managed.h"
+#include "control/queue/pod_shape.h"
+#include "control/queue/small_queues.h"
+
+namespace muster::control::queue {
+namespace {
+
+using api::Value;
+
+/// Queues with a door, under rules of the administrator.
+struct Ruled : SmallQueues {
+    JobRules rules;
+
+    explicit Ruled(const JobRules& given = {})
+        : SmallQueues(Settings{.jobs = given}), rules(given) {}
+
+    kube::ObjectPtr enter(const api::GroupResource& resource, const std::string& text) {
+        api::AdmissionRequest made;
+        made.kind = api::find_kind(resource.group, resource.plural);
+        made.object = std::get<std::vector<api::Parsed>>(api::parse_yaml(text))[0].value;
+        made.find = [this](const api::Key& key) {
+            const auto found = seen.find(key);
+            return found == nullptr ? Value() : found->value;
+        };
+        made.list = [](const api::GroupResource&, std::string_view) {
+            return std::vector<Value>();
+        };
+        for (const api::AdmissionHook& hook : admission_hooks(rules)) {
+            api::Admission answer = hook(made);
+            if (answer.denied) FAIL("refused: " << answer.denied->text);
+            if (answer.changed) made.object = std::move(*answer.changed);
+        }
+        return store(resource, made.object);
+    }
+    kube::ObjectPtr pod(const std::string& name, const std::string& labels,
+                        const std::string& annotations = "", const std::string& cpu = "1") {
+        return enter(pods, "{apiVersion: v1, kind: Pod, metadata: {namespace: team, name: " + name +
+                               ", labels: {" + labels + "}, annotations: {" + annotations +
+                               "}}, spec: {containers: [{name: main, resources: {requests: {cpu: " +
+                               cpu + "}}}]}, status: {phase: Pending}}");
+    }
+    kube::ObjectPtr member(const std::string& name, const std::string& labels) {
+        return pod(name,
+                   "kueue.x-k8s.io/queue-name: lq, kueue.x-k8s.io/pod-group-name: gang, " + labels,
+                   "kueue.x-k8s.io/pod-group-total-count: '2'");
+    }
+    kube::ObjectPtr gang() { return find(workloads, "team", "gang"); }
+};
+
+const std::string queued = "kueue.x-k8s.io/queue-name: lq";
+
+TEST_CASE("named labels reach the Workloads of pods and groups; a group must agree on them") {
+    JobRules rules;
+    rules.labels_to_copy = {"team-name", "stage"};
+    Ruled world(rules);
+    world.pod("alone", queued + ", team-name: red, other: x");
+    world.member("a", "team-name: red");
+    world.member("b", "stage: two");
+    world.rest();
+    CHECK(world.workload_of("alone")->label("team-name") == "red");
+    CHECK(world.workload_of("alone")->label("other").empty());
+    REQUIRE(world.gang() != nullptr);
+    CHECK(world.gang()->label("team-name") == "red");
+    CHECK(world.gang()->label("stage") == "two");
+
+    Ruled torn(rules);
+    torn.member("a", "team-name: red");
+    torn.member("b", "team-name: blue");
+    torn.rest();
+    CHECK(torn.gang() == nullptr);
+    CHECK(torn.has_event("ErrWorkloadCompose"));
+}
+
+TEST_CASE("pods and what serves must find a queue only where the settings name their kind") {
+    JobRules rules;
+    rules.unlabelled = JobRules::Unlabelled::managed;
+    Ruled every(rules);
+    every.pod("alone", "a: b");
+    every.rest();
+    CHECK_FALSE(has_gate(every.find(pods, "team", "alone")->value, admission_gate));
+
+    rules.frameworks = {{"pod", "deployment", "statefulset"}};
+    Ruled named(rules);
+    named.pod("alone", "a: b");
+    named.rest();
+    CHECK(has_gate(named.find(pods, "team", "alone")->value, admission_gate));
+    REQUIRE(named.workload_of("alone") != nullptr);
+    CHECK_FALSE(named.workload_of("alone")->value["spec"].has("queueName"));
+    named.patch(named.find(pods, "team", "alone"), "{metadata: {labels: {" + queued + "}}}");
+    named.rest();
+    CHECK(is_admitted(named.workload_of("alone")->value));
+    CHECK_FALSE(has_gate(named.find(pods, "team", "alone")->value, admission_gate));
+
+    const auto set = named.enter(
+        stateful_sets,
+        "{apiVersion: apps/v1, kind: StatefulSet, metadata: {namespace: team, name: db}, "
+        "spec: {replicas: 2, template: {metadata: {labels: {app: db}}, spec: {containers: []}}}}");
+    CHECK(set->value.path("spec.template.metadata.annotations")[suspending_parent_annotation]
+              .text() == "statefulset");
+    named.rest();
+    REQUIRE(named.workload_of("db") != nullptr);
+    CHECK_FALSE(named.workload_of("db")->value["spec"].has("queueName"));
+}
+
+TEST_CASE("a waiting group follows its pods' queue, class, gates and time limit") {
+    Ruled world;
+    world.job("holder", "cpu: 9");
+    world.put(workload_priority_classes,
+              "{apiVersion: kueue.x-k8s.io/v1beta2, metadata: {name: high}, value: 100}");
+    world.rest();
+    world.member("a", "x: y");
+    world.member("b", "x: y");
+    world.rest();
+    REQUIRE(world.gang() != nullptr);
+    for (const char* name : {"a", "b"}) {
+        world.patch(world.find(pods, "team", name),
+                    "{metadata: {labels: {kueue.x-k8s.io/max-exec-time-seconds: '60', "
+                    "kueue.x-k8s.io/priority-class: high}, "
+                    "annotations: {kueue.x-k8s.io/admission-gated-by: example.com/a}}}");
+    }
+    world.rest();
+    const Value& spec = world.gang()->value["spec"];
+    CHECK(spec["maximumExecutionTimeSeconds"].integer_or(0) == 60);
+    CHECK(spec["priority"].integer_or(0) == 100);
+    CHECK(world.gang()->annotation(admission_gates_annotation) == "example.com/a");
+}
+
+TEST_CASE("a Workload made beforehand that asks for something else ends, and its pod with it") {
+    Ruled world;
+    const auto prebuilt = [&](const std::string& name, const std::string& cpu) {
+        world.put(workloads,
+                  "{apiVersion: kueue.x-k8s.io/v1beta2, metadata: {namespace: team, "
+                  "name: " +
+                      name +
+                      "}, spec: {queueName: lq, podSets: [{name: main, count: 1, "
+                      "template: {spec: {containers: [{name: main, resources: "
+                      "{requests: {cpu: " +
+                      cpu + "}}}]}}}]}}");
+        world.pod("of-" + name, queued + ", kueue.x-k8s.io/prebuilt-workload-name: " + name);
+    };
+    prebuilt("right", "1");
+    prebuilt("wrong", "2");
+    world.rest();
+    CHECK(is_admitted(world.find(workloads, "team", "right")->value));
+    CHECK_FALSE(has_gate(world.find(pods, "team", "of-right")->value, admission_gate));
+    const auto wrong = world.find(workloads, "team", "wrong");
+    const Value& finished = condition_of(wrong->value["status"], "Finished");
+    CHECK(finished["reason"].text() == "OutOfSync");
+    CHECK(finished["message"].text() == "The prebuilt workload is out of sync with its user job");
+    CHECK(has_gate(world.find(pods, "team", "of-wrong")->value, admission_gate));
+}
+
+TEST_CASE("a Workload that was tried says what it asks for, until its admission says so") {
+    Ruled world;
+    world.job("holder", "cpu: 8");
+    world.rest();
+    world.job("wide", "cpu: 500m, memory: 1Gi", 3);
+    world.rest();
+    const Value& asked = world.workload_of("wide")->value["status"]["resourceRequests"];
+    REQUIRE(asked.size() == 1);
+    CHECK(asked[0]["name"].text() == "main");
+    CHECK(asked[0]["resources"]["cpu"].text() == "1500m");
+    CHECK(asked[0]["resources"]["memory"].text() == "3Gi");
+    world.patch(world.job_now("holder"),
+                "{status: {conditions: [{type: Complete, status: 'True'}]}}");
+    world.rest();
+    CHECK(is_admitted(world.workload_of("wide")->value));
+    CHECK(world.workload_of("wide")->value["status"]["resourceRequests"].empty());
+}
+
+}  // namespace
+}  // namespace muster::control::queue
