@@ -19,8 +19,9 @@ using api::Admission;
 using api::AdmissionRequest;
 using api::Value;
 
+/// Scaling is a change like any other.
 const JobKind* job_kind_of(const AdmissionRequest& request) {
-    if (!request.subresource.empty()) return nullptr;
+    if (!request.subresource.empty() && request.subresource != "scale") return nullptr;
     return find_job_kind(request.kind->resource());
 }
 

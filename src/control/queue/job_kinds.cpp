@@ -173,6 +173,7 @@ JobKind ray_job() {
     kind.ready_field = "status.rayClusterStatus.state";
     kind.ready_value = "ready";
     kind.prebuilt = JobKind::Support::yes;
+    kind.elastic = JobKind::Support::yes;
     kind.check = check_ray_job;
     return kind;
 }

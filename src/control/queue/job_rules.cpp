@@ -46,6 +46,13 @@ void check_prebuilt(const JobKind& kind, const Value& job, FieldErrors& errors) 
                                   "Is not supported for " + quoted(kind_text(kind))));
 }
 
+/// "spec.workerGroupSpecs[1].template.metadata"
+std::string metadata_path(const PodSet& set) {
+    std::string path;
+    if (!set.list.empty()) path = set.list + "[" + std::to_string(set.index) + "].";
+    return path + (set.place == "." ? "" : set.place + ".") + "metadata";
+}
+
 void check_elastic(const JobKind& kind, const Value& job, FieldErrors& errors) {
     if (annotation_of(job, elastic_annotation).text_or("") != "true") return;
     const std::string path = annotation_path(elastic_annotation);
@@ -54,6 +61,13 @@ void check_elastic(const JobKind& kind, const Value& job, FieldErrors& errors) {
     } else if (annotation_of(job, min_parallelism_annotation).is_string()) {
         errors.push_back(
             forbidden_at(path, "partial admission and elastic jobs exclude each other"));
+    }
+    for (const PodSet& set : pod_sets_of(kind, job)) {
+        if (set.place.empty() || topology_request_of(set.pod_template).is_null()) continue;
+        errors.push_back(forbidden_at(metadata_path(set) + ".annotations",
+                                      "an elastic job's pods cannot ask for a topology: remove the "
+                                      "topology annotations, or " +
+                                          std::string(elastic_annotation)));
     }
 }
 
@@ -110,13 +124,6 @@ void check_equal_completions(const Value& job, FieldErrors& errors) {
                                         std::string(equal_completions_annotation) +
                                         " is annotation is true"));
     }
-}
-
-/// "spec.workerGroupSpecs[1].template.metadata"
-std::string metadata_path(const PodSet& set) {
-    std::string path;
-    if (!set.list.empty()) path = set.list + "[" + std::to_string(set.index) + "].";
-    return path + (set.place == "." ? "" : set.place + ".") + "metadata";
 }
 
 std::vector<std::string> gates_of(const Value& annotation) {

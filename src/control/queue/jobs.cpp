@@ -366,7 +366,7 @@ Reconciled reconcile(const JobKind& kind, const Settings& settings, const kube::
     if (job == nullptr || job->is_terminating() || !manages_namespace(rules, key.ns, find))
         return {};
     const Above above = find_above(job->value, key.ns, find);
-    Pass pass{kind, seen, *job, settings, now, pod_sets_of(kind, job->value)};
+    Pass pass{kind, seen, *job, settings, now, pod_sets_now(seen, kind, *job)};
     const std::string prebuilt(job->label(prebuilt_label));
     if (above.end == Above::End::too_deep) {
         tell_too_deep(pass);

@@ -147,6 +147,9 @@ WorkloadFamilies workload_families(const Maker& make) {
         .eviction_latency = make.histogram("workload_eviction_latency_seconds",
                                            "From the eviction until the quota is given back.",
                                            {"cluster_queue", "reason"}, usual()),
+        .replaced_slices =
+            make.counter("replaced_workload_slices_total",
+                         "Slices of elastic jobs that others have replaced.", {"cluster_queue"}),
         .preempted_total =
             make.counter("preempted_workloads_total",
                          "Workloads that were preempted, by the queue of who preempted them.",

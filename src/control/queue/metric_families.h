@@ -45,6 +45,7 @@ struct WorkloadFamilies {
     MetricFamily<Counter>& evicted_once;           // the same
     MetricFamily<Histogram>& ready_until_evicted;  // reason, underlying_cause
     MetricFamily<Histogram>& eviction_latency;     // reason
+    MetricFamily<Counter>& replaced_slices;        // -
     MetricFamily<Counter>& preempted_total;        // of the preemptor's queue; reason
     MetricFamily<Histogram>& creation_latency;     // job_kind only
 };

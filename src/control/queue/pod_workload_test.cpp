@@ -176,5 +176,26 @@ TEST_CASE("a Workload that was tried says what it asks for, until its admission 
     CHECK(world.workload_of("wide")->value["status"]["resourceRequests"].empty());
 }
 
+TEST_CASE("scaling a StatefulSet through its subresource obeys the rules of a change") {
+    const auto set = [](int replicas) {
+        return std::get<std::vector<api::Parsed>>(
+                   api::parse_yaml("{metadata: {namespace: team, name: db, labels: {" + queued +
+                                   "}}, spec: {replicas: " + std::to_string(replicas) + "}}"))[0]
+            .value;
+    };
+    api::AdmissionRequest request;
+    request.operation = api::AdmissionRequest::Operation::update;
+    request.kind = api::find_kind("apps", "statefulsets");
+    request.subresource = "scale";
+    request.find = [](const api::Key&) { return Value(); };
+    request.old = set(2);
+    request.object = set(3);
+    REQUIRE(check_changed_job(request).denied);
+    CHECK(check_changed_job(request).denied->text ==
+          "spec.replicas: Invalid value: 3: field is immutable");
+    request.object = set(0);
+    CHECK_FALSE(check_changed_job(request).denied);
+}
+
 }  // namespace
 }  // namespace muster::control::queue

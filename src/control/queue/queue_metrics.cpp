@@ -184,6 +184,10 @@ void QueueMetrics::count_readiness(const kube::Object& before, const kube::Objec
 void QueueMetrics::count_end(const kube::Object& before, const kube::Object& after) {
     if (!is_finished(after.value) || is_finished(before.value)) return;
     const std::vector<std::string> by_class = {priority_class_of(after.value)};
+    if (condition_of(after.value["status"], "Finished")["reason"].text_or("") ==
+        "WorkloadSliceReplaced") {
+        of_.replaced_slices.with({cluster_queue_of(after), replica_role}).add();
+    }
     count(of_.finished_total, after, by_class, [](Counter& counter) { counter.add(); });
     double ran = static_cast<double>(
         after.value["status"]["accumulatedPastExecutionTimeSeconds"].integer_or(0));

@@ -124,6 +124,21 @@ bool is_elastic(const JobKind& kind, const Value& job) {
            job["metadata"]["annotations"][elastic_annotation].text_or("") == "true";
 }
 
+std::vector<PodSet> pod_sets_now(const kube::Cache& seen, const JobKind& kind,
+                                 const kube::Object& job) {
+    std::vector<PodSet> sets = pod_sets_of(kind, job.value);
+    if (kind.resource != ray_jobs || !is_elastic(kind, job.value)) return sets;
+    for (const kube::ObjectPtr& cluster : seen.owned_by(ray_clusters, job.uid)) {
+        if (cluster->is_terminating()) continue;
+        for (const PodSet& live : pod_sets_of(*find_job_kind(ray_clusters), cluster->value)) {
+            for (PodSet& set : sets) {
+                if (set.name == live.name) set.count = live.count;
+            }
+        }
+    }
+    return sets;
+}
+
 api::Admission gate_elastic_job(const api::AdmissionRequest& request) {
     api::Admission admission;
     const JobKind* kind = find_job_kind(request.kind->resource());

@@ -21,6 +21,11 @@ bool is_elastic(const JobKind& kind, const api::Value& job);
 /// A new elastic job's pods wait behind a gate until there is quota for them.
 api::Admission gate_elastic_job(const api::AdmissionRequest& request);
 
+/// The pod sets of a job as they are now: those of an elastic RayJob are scaled in the cluster that
+/// it has made.
+std::vector<PodSet> pod_sets_now(const kube::Cache& seen, const JobKind& kind,
+                                 const kube::Object& job);
+
 /// What to do about the slices of an elastic job next.
 struct SliceStep {
     enum class Then {

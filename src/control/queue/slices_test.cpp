@@ -232,10 +232,20 @@ TEST_CASE(
     CHECK(check_changed_job(request).denied->text ==
           "metadata.labels[kueue.x-k8s.io/elastic-job]: Invalid value: true: field is immutable");
     request.operation = api::AdmissionRequest::Operation::create;
-    request.kind = api::find_kind("ray.io", "rayjobs");
+    request.object = job(elastic, "true");
+    request.object.at("spec")
+        .at("template")
+        .at("metadata")
+        .at("annotations")
+        .set("kueue.x-k8s.io/podset-required-topology", "rack");
+    CHECK(check_new_job(request).denied->text ==
+          "spec.template.metadata.annotations: Forbidden: an elastic job's pods cannot ask for a "
+          "topology: remove the topology annotations, or kueue.x-k8s.io/elastic-job");
+    request.kind = api::find_kind("workload.codeflare.dev", "appwrappers");
+    request.object = job(elastic, "true");
     CHECK(check_new_job(request).denied->text ==
           "metadata.annotations[kueue.x-k8s.io/elastic-job]: Forbidden: Is not supported for "
-          "\"ray.io/v1, Kind=RayJob\"");
+          "\"workload.codeflare.dev/v1beta1, Kind=AppWrapper\"");
 }
 
 }  // namespace
