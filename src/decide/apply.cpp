@@ -128,12 +128,16 @@ struct Apply {
         if (id == no_queue || world.queue(id).spec == change.queue) return;
         QueuePlan policies;
         policies.preemption = change.queue.preemption;
+        policies.in_cohort = !change.queue.cohort.empty();
         const bool by_use = world.options.admission_sharing &&
                             change.queue.admission_mode == ClusterQueue::AdmissionMode::usage_based;
-        if (before.preempts() != policies.preempts() || by_use != world.goes_by_use(id))
+        if (before.tells_priorities_apart() != policies.tells_priorities_apart() ||
+            by_use != world.goes_by_use(id)) {
             take_out_waiting(world, id);
+        }
         QueueEntry& entry = world.queue(id);
         entry.spec = change.queue;
+        entry.plan.in_cohort = policies.in_cohort;
         entry.plan.preemption = change.queue.preemption;
         entry.plan.fungibility = change.queue.fungibility;
         world.tree.set_weight(entry.plan.node, change.queue.weight);

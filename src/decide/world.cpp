@@ -116,7 +116,7 @@ ClassKey World::class_of(WorkloadId id, QueueId where) const {
     const WorkloadEntry& entry = workload(id);
     const bool ages = !entry.local_queue && options.order == Options::Order::priority;
     return {shapes.of(entry.shape).binds, ages ? entry.slope_millionths : 0,
-            queue(where).plan.preempts() ? entry.priority : 0, entry.shape,
+            queue(where).plan.tells_priorities_apart() ? entry.priority : 0, entry.shape,
             goes_by_use(where) ? entry.local_queue.value_or(LocalQueueId{}) : LocalQueueId{}};
 }
 
@@ -338,8 +338,10 @@ void World::find_roots() {
 }
 
 void World::wake_all() {
-    for (std::size_t i = 0; i < queues.size(); ++i)
-        to_wake[static_cast<QueueId>(i)].times += 2;  // A change of quotas is for everybody.
+    // Once for each tree: a change of quotas is heard as one release is.
+    for (const auto& [root, members] : queues_by_root) {
+        if (!members.empty()) wake_tree(members.front());
+    }
 }
 
 void World::wake_bound_to_nodes() {

@@ -2,12 +2,16 @@
 // and fails when it agrees less than before.
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "api/json.h"
+#include "api/value.h"
 #include "test/oracle/planner_cluster.h"
 #include "test/oracle/report.h"
 #include "test/oracle/server_cluster.h"
@@ -20,6 +24,7 @@ struct Flags {
     std::string floors = ORACLE_FLOORS;
     std::vector<std::string> only;
     std::string show;
+    std::string out;
     bool list = false;
     bool raise = false;
     bool server = false;
@@ -53,6 +58,24 @@ std::vector<Played> play_all(const std::vector<Case>& cases, const Flags& flags)
     return played;
 }
 
+/// Writes what came out as a file of results, one per line: of scenarios that nobody has recorded
+/// it is what two runs are compared by.
+void write_results(const std::vector<Played>& played, const std::string& path) {
+    std::ofstream file(path);
+    file << "{\"results\":[";
+    const char* separator = "\n";
+    for (const Played& one : played) {
+        api::Value steps = api::Value::array();
+        for (const api::Value& step : one.outcome.steps)
+            steps.push(step);
+        api::Value result =
+            api::Value::object({{"id", one.recorded->id}, {"steps", std::move(steps)}});
+        if (!one.outcome.unsettled.empty()) result.set("unsettled", one.outcome.unsettled);
+        file << std::exchange(separator, ",\n") << api::to_json(result);
+    }
+    file << "\n]}\n";
+}
+
 /// Tells of the suggestions that were tried; 0 when all were right.
 int tell_remedies(const std::vector<Played>& played) {
     Cluster::Remedies all;
@@ -77,6 +100,14 @@ int run(const Flags& flags) {
     if (played.empty()) {
         std::puts("no case has that name");
         return 2;
+    }
+    if (!flags.out.empty()) {
+        write_results(played, flags.out);
+        for (const Played& one : played) {
+            if (!one.outcome.unsettled.empty()) std::puts(summary(one).c_str());
+        }
+        std::printf("%zu played\n", played.size());
+        return 0;
     }
     if (flags.remedies) return tell_remedies(played);
     if (!flags.show.empty()) {
@@ -115,6 +146,7 @@ int main(int argc, char** argv) {
                  "through the API server and the whole control plane, not the planner alone");
     app.add_flag("--remedies", flags.remedies,
                  "try what `muster why` suggests to each that waits, on the planner alone");
+    app.add_option("--out", flags.out, "write what came out as results and compare nothing");
     app.add_option("--every", flags.every, "only every n-th case")->check(CLI::PositiveNumber);
     app.add_flag("--raise", flags.raise, "raise the floor to the agreement of this run");
     CLI11_PARSE(app, argc, argv);

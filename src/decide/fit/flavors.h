@@ -41,11 +41,15 @@ struct QueuePlan {
     std::optional<ResourceId> pods;  // When a group covers the number of pods.
     Preemption preemption;
     FlavorFungibility fungibility;
+    bool in_cohort = false;  // The queue names one.
 
     bool preempts() const {
         return preemption.within_queue != Preemption::WithinQueue::never ||
                preemption.reclaim_within_cohort != Preemption::Reclaim::never;
     }
+    /// Equal needs of another priority are tried apart: they may preempt others, or meet others in
+    /// the cohort in another round.
+    bool tells_priorities_apart() const { return in_cohort || preempts(); }
 };
 
 /// An amount of one resource from one flavor, for all pods of a pod set.

@@ -41,7 +41,7 @@ struct Turn {
 struct ClassKey {
     Workload::Binds binds = Workload::Binds::quota;  // First, so that those bound to nodes adjoin.
     std::int64_t slope_millionths = 0;
-    std::int64_t priority = 0;  // In queues whose workloads may preempt by it; else 0.
+    std::int64_t priority = 0;  // Where it makes a difference; else 0.
     ShapeId shape{};
     LocalQueueId local_queue{};  // Where they are ordered by use; else always the same.
     friend auto operator<=>(const ClassKey&, const ClassKey&) = default;
