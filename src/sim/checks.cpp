@@ -1,6 +1,8 @@
 // sim/checks.cpp - the invariants.
 #include "sim/checks.h"
 
+#include <algorithm>
+#include <set>
 #include <variant>
 
 #include "api/json.h"
@@ -31,11 +33,23 @@ std::int64_t reclaimed_of(const Value& workload, std::string_view pod_set) {
     return 0;
 }
 
+/// An elastic one that was scaled down holds only what is left of it.
+std::int64_t asked_of(const Value& workload, std::string_view pod_set, std::int64_t admitted) {
+    const bool elastic =
+        workload["metadata"]["annotations"]["kueue.x-k8s.io/elastic-job"].text_or("") == "true";
+    for (const Value& pods : workload["spec"]["podSets"].items()) {
+        if (elastic && pods["name"].text_or("main") == pod_set)
+            return std::min(admitted, pods["count"].integer_or(1));
+    }
+    return admitted;
+}
+
 /// What its quota holds for a workload.
 void add_use(Use& use, const Value& workload) {
     for (const Value& pods : workload["status"]["admission"]["podSetAssignments"].items()) {
         const std::int64_t count = pods["count"].integer_or(0);
-        const std::int64_t left = count - reclaimed_of(workload, pods["name"].text_or(""));
+        const std::string_view name = pods["name"].text_or("");
+        const std::int64_t left = asked_of(workload, name, count) - reclaimed_of(workload, name);
         for (const auto& [resource, amount] : pods["resourceUsage"].members()) {
             const Amount all = control::fold_amount(resource, amount);
             use[pods["flavors"][resource].text()][resource] +=
@@ -107,8 +121,19 @@ std::optional<std::string> Checks::check_nodes() const {
 
 std::optional<std::string> Checks::check_quota() const {
     std::map<std::string, Use> used;  // By queue.
+    std::set<std::string> replaced;   // What these slices hold is part of what others do.
+    for (const auto& [key, workload] : objects_) {
+        if (key.find("/workloads/") == std::string::npos) continue;
+        if (workload["status"]["admission"].is_object())
+            replaced.insert(
+                workload["metadata"]["annotations"]["kueue.x-k8s.io/workload-slice-replacement-for"]
+                    .text());
+    }
     for (const auto& [key, workload] : objects_) {
         if (key.find("/workloads/") == std::string::npos || is_finished(workload)) continue;
+        const Value& metadata = workload["metadata"];
+        if (replaced.contains(metadata["namespace"].text() + "/" + metadata["name"].text()))
+            continue;
         add_use(used[workload["status"]["admission"]["clusterQueue"].text()], workload);
     }
     for (const auto& [key, queue] : objects_) {

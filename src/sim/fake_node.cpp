@@ -1,10 +1,12 @@
 // sim/fake_node.cpp - scripted pods.
 #include "sim/fake_node.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
 #include "api/json.h"
+#include "control/queue/names.h"
 #include "kube/request.h"
 
 namespace muster::sim {
@@ -173,8 +175,17 @@ void FakeNode::look(const kube::ObjectPtr& seen) {
     if (!ours) return;
     const auto process = processes_.find(pod->uid);
     if (pod->is_terminating()) {
-        if (process == processes_.end() || process->second.phase == Phase::ended || is_over(*pod)) {
+        const bool ended = process == processes_.end() || process->second.phase == Phase::ended;
+        const auto& finalizers = pod->value["metadata"]["finalizers"].items();
+        const bool is_kept = std::any_of(
+            finalizers.begin(), finalizers.end(),
+            [](const Value& each) { return each.text_or("") == control::queue::managed_label; });
+        if (is_over(*pod) || (ended && !is_kept)) {
             remove(*pod);
+        } else if (ended) {
+            // Who keeps it in sight is told how it ended.
+            constexpr int killed = 137;
+            write_status(*pod, Process{node, "", false, Phase::ended, killed});
         } else if (process->second.phase != Phase::ending) {
             process->second.phase = Phase::ending;
             end_process(pod->uid, pod->key.ns, pod->key.name, draw(50, 4000));

@@ -64,8 +64,8 @@ void stop_job(Pass& pass, std::string message) {
 void create_workload(Pass& pass, const kube::Object* replaces = nullptr) {
     const auto priority = priority_of(pass.seen, pass.job.value, pass.pod_sets);
     if (const auto* missing = std::get_if<MissingClass>(&priority)) {
-        pass.result.events.push_back({pass.job.key, "Warning", "WorkloadPriorityClassNotFound",
-                                      "PriorityClass \"" + missing->name + "\" not found", ""});
+        pass.result.events.push_back(
+            {pass.job.key, "Warning", "WorkloadPriorityClassNotFound", missing->text, ""});
         pass.result.look_again = seconds(5);
         return;
     }

@@ -136,7 +136,7 @@ std::string missing_class(const Value& pod_set, const kube::Cache& seen) {
     const auto name = runtime_class_of(pod_set["template"]["spec"]);
     if (!name || seen.find({runtime_classes, "", *name}) != nullptr) return {};
     return "in podSet " + std::string(pod_set["name"].text_or("main")) +
-           ": runtimeclasses.node.k8s.io \"" + *name + "\" not found";
+           ": RuntimeClass.node.k8s.io \"" + *name + "\" not found";
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST_CASE("what is wrong with requests is told in Kueue's words") {
               ": Invalid value: [\"cpu\"]: requests must not be above the limitRange max");
     CHECK(fault(one("{requests: {cpu: 3}}"), "other").empty());
     CHECK(fault("{runtimeClassName: gone, containers: []}") ==
-          "in podSet main: runtimeclasses.node.k8s.io \"gone\" not found");
+          "in podSet main: RuntimeClass.node.k8s.io \"gone\" not found");
 }
 
 TEST_CASE("a job outside its namespace's LimitRange waits, says why, and starts when it may") {

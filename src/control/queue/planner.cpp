@@ -60,10 +60,14 @@ bool names_check(const kube::Object& queue, const std::string& check) {
                        [&](const Value& rule) { return rule["name"].text_or("") == check; });
 }
 
-/// Somebody has looked at what it asks for.
+/// Somebody has looked at what it asks for: it was a head of a queue that admits.
 bool was_tried(const decide::WaitReason& reason) {
-    return decide::condition_reason(reason) != "PendingEvaluation" &&
-           reason.rule != Rule::admission_gated && reason.rule != Rule::deactivated;
+    if (reason.rule == Rule::local_queue_missing || reason.rule == Rule::cluster_queue_missing ||
+        reason.rule == Rule::deactivated || reason.rule == Rule::admission_gated) {
+        return false;
+    }
+    const std::string word = decide::condition_reason(reason);
+    return word != "PendingEvaluation" && word != "Suspended";
 }
 
 bool is_queue_thing(const api::GroupResource& resource) {
@@ -364,8 +368,13 @@ void QueuePlanner::write_queues(const kube::Cache& seen, Time now, Reconciled& r
     std::set<api::Key> behind;
     for (const api::Key& key : std::exchange(moved_in_, {})) {
         const kube::ObjectPtr queue = seen.find(key);
-        if (queue != nullptr)
+        if (queue != nullptr) {
             behind.insert({cluster_queues, "", queue->value["spec"]["clusterQueue"].text()});
+            continue;
+        }
+        // It is gone before its workloads: it may have led to any of them.
+        for (const kube::ObjectPtr& any : seen.list(cluster_queues))
+            behind.insert(any->key);
     }
     if (shares_fairly_ && !behind.empty()) {
         for (const kube::ObjectPtr& cohort : seen.list(cohorts))

@@ -115,8 +115,7 @@ void create_workload(PodPass& pass) {
     if (!sets) return;
     const auto priority = priority_of(pass.seen, pass.first().value, *sets);
     if (const auto* missing = std::get_if<MissingClass>(&priority)) {
-        pass.tell(pass.first(), "Warning", "WorkloadPriorityClassNotFound",
-                  "PriorityClass \"" + missing->name + "\" not found");
+        pass.tell(pass.first(), "Warning", "WorkloadPriorityClassNotFound", missing->text);
         pass.result.look_again = seconds(5);
         return;
     }

@@ -35,8 +35,8 @@ struct Pass {
 void create(Pass& pass) {
     const auto priority = priority_of(pass.seen, pass.set.value, pass.pod_sets);
     if (const auto* missing = std::get_if<MissingClass>(&priority)) {
-        pass.result.events.push_back({pass.set.key, "Warning", "WorkloadPriorityClassNotFound",
-                                      "PriorityClass \"" + missing->name + "\" not found", ""});
+        pass.result.events.push_back(
+            {pass.set.key, "Warning", "WorkloadPriorityClassNotFound", missing->text, ""});
         pass.result.look_again = seconds(5);
         return;
     }

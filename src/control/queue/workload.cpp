@@ -22,6 +22,10 @@ Priority from_class(const kube::Object& found, const char* group, const char* ki
             Value::object({{"group", group}, {"kind", kind}, {"name", found.key.name}})};
 }
 
+MissingClass missing(const char* kind, const std::string& name) {
+    return {std::string(kind) + " \"" + name + "\" not found"};
+}
+
 kube::ObjectPtr global_default_class(const kube::Cache& seen) {
     for (kube::ObjectPtr& candidate : seen.list(priority_classes)) {
         if (candidate->value["globalDefault"].boolean_or(false)) return candidate;
@@ -77,7 +81,7 @@ std::variant<Priority, MissingClass> priority_of(const kube::Cache& seen, const 
     const std::string label = job["metadata"]["labels"][priority_class_label].text();
     if (!label.empty()) {
         const kube::ObjectPtr found = seen.find({workload_priority_classes, "", label});
-        if (found == nullptr) return MissingClass{label};
+        if (found == nullptr) return missing("WorkloadPriorityClass.kueue.x-k8s.io", label);
         return from_class(*found, "kueue.x-k8s.io", "WorkloadPriorityClass");
     }
     if (const auto found = seen.find({workload_priority_classes, "", "default"}))
@@ -86,7 +90,7 @@ std::variant<Priority, MissingClass> priority_of(const kube::Cache& seen, const 
         const std::string name = set.pod_template["spec"]["priorityClassName"].text();
         if (name.empty()) continue;
         const kube::ObjectPtr found = seen.find({priority_classes, "", name});
-        if (found == nullptr) return MissingClass{name};
+        if (found == nullptr) return missing("PriorityClass.scheduling.k8s.io", name);
         return from_class(*found, "scheduling.k8s.io", "PriorityClass");
     }
     if (const kube::ObjectPtr found = global_default_class(seen))

@@ -26,9 +26,9 @@ struct Priority {
     std::int64_t value = 0;
     api::Value reference;  // priorityClassRef; null when no class gave it.
 };
-/// Why there is no priority: the named class is not there.
+/// Why there is no priority: the named class is not there, in Kueue's words.
 struct MissingClass {
-    std::string name;
+    std::string text;
 };
 std::variant<Priority, MissingClass> priority_of(const kube::Cache& seen, const api::Value& job,
                                                  const std::vector<PodSet>& pod_sets);
