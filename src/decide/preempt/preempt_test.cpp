@@ -59,7 +59,7 @@ struct Small {
         now = now + seconds(1);
     }
 
-    void finish(const std::string& id) {
+    void finish(std::string id) {
         apply(state, WorkloadFinished{id});
         holding.erase(id);
         evicting.erase(id);
