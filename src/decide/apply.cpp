@@ -53,8 +53,10 @@ void take_out_waiting(World& world, QueueId queue) {
     std::vector<WorkloadId> waiting;
     for (const Turn& turn : world.queue(queue).pending.in_order(Time{}))
         waiting.push_back(turn.workload);
+    const auto patience = world.patience;  // It is the queue that changes, not they.
     for (const WorkloadId id : waiting)
         world.dequeue(id);
+    world.patience = patience;
     world.to_place.insert(waiting.begin(), waiting.end());
 }
 
@@ -365,6 +367,7 @@ struct Apply {
     void set_stage(WorkloadId id, const Workload& spec) const {
         WorkloadEntry& entry = world.workload(id);
         if (entry.phase == Phase::holding && entry.seen == Seen::decided) return;
+        if (entry.stage != spec.stage && entry.held != nullptr) world.to_check.insert(id);
         entry.stage = spec.stage;
         entry.pods_ready = spec.pods_ready;
         world.book_stage(id);

@@ -297,12 +297,22 @@ void Deciding::wake_for_topologies() {
 // the others.
 void Deciding::wake_freed_trees() {
     if (world.to_wake.empty()) return;
-    std::map<QuotaNode, Gifts> freed;
+    struct Freed {
+        std::int64_t times = 0;
+        std::int64_t unheard = 0;
+    };
+    std::map<QuotaNode, Freed> freed;
     for (const auto& [id, gifts] : std::exchange(world.to_wake, {})) {
-        Gifts& all = freed[world.tree.root_of(world.queue(id).plan.node)];
+        // Kueue finds the tree by the local queue and knows none that is stopped.
+        const auto unheard =
+            std::count_if(gifts.from.begin(), gifts.from.end(), [&](LocalQueueId local) {
+                const auto& spec = world.local_queue(local).spec;
+                return !spec || spec->stop != StopPolicy::none;
+            });
+        Freed& all = freed[world.tree.root_of(world.queue(id).plan.node)];
         all.times += gifts.times;
-        all.unheard += gifts.unheard;
-        if (gifts.unheard > 0) world.late_wakes.try_emplace(id, now + patience_limit);
+        all.unheard += unheard;
+        if (unheard > 0) world.late_wakes.try_emplace(id, now + patience_limit);
     }
     const std::set<QueueId> requeued = std::exchange(world.requeued, {});
     std::set<QueueId> others = std::exchange(world.to_try, {});

@@ -135,8 +135,10 @@ void World::dequeue(WorkloadId id) {
     patience.erase(id);
     WorkloadEntry& entry = workload(id);
     if (!entry.enqueued) return;
-    queue(*entry.enqueued).pending.erase(class_of(id, *entry.enqueued), turn_of(id));
-    to_try.insert(*entry.enqueued);  // Who stood behind it may be next.
+    QueueEntry& from = queue(*entry.enqueued);
+    from.pending.erase(class_of(id, *entry.enqueued), turn_of(id));
+    if (from.told_head == id) from.told_head.reset();  // The id may soon be another's.
+    to_try.insert(*entry.enqueued);                    // Who stood behind it may be next.
     entry.enqueued.reset();
 }
 
@@ -264,11 +266,7 @@ void World::give_back(WorkloadId id) {
     topologies.release(name_of(id));
     to_repair.erase(id);
     wake_tree(entry.held->queue);
-    // Kueue finds the tree by the local queue and knows none that is stopped.
-    if (entry.local_queue) {
-        const auto& local = local_queue(*entry.local_queue).spec;
-        if (!local || local->stop != StopPolicy::none) ++to_wake[entry.held->queue].unheard;
-    }
+    if (entry.local_queue) to_wake[entry.held->queue].from.push_back(*entry.local_queue);
     entry.held.reset();
 }
 

@@ -116,10 +116,11 @@ struct WorkloadEntry {
     ~WorkloadEntry() = default;
 };
 
-/// How often quota was given back, and how often of these nobody heard of it.
+/// How often quota was given back, and by workloads of which local queues: of those that are
+/// stopped or gone when it is given out nobody has heard.
 struct Gifts {
     std::int64_t times = 0;
-    std::int64_t unheard = 0;
+    std::vector<LocalQueueId> from;
 };
 
 /// How often whom has preempted whom, by name.

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/choices.h"
 #include "base/random.h"
 #include "test/fuzz/queues.h"
 #include "test/fuzz/target.h"
@@ -63,17 +64,9 @@ TEST_CASE("every parser takes whatever comes") {
 }
 
 TEST_CASE("random lives of queues agree with the reference; those that do not are told short") {
-    Random random(7);
-    for (int life = 0; life < 400; ++life) {
-        std::string bytes;
-        for (std::uint64_t i = 60 + random.below(400); i > 0; --i)
-            bytes.push_back(static_cast<char>(random.below(256)));
-        if (!play_queues(bytes)) continue;
-        const std::string shortest = shrunk_queues(bytes);
-        std::string shown;
-        for (const char byte : shortest)
-            shown += std::to_string(static_cast<unsigned char>(byte)) + " ";
-        FAIL("life " << life << ": " << *play_queues(shortest) << "\nbytes: " << shown);
+    for (std::uint64_t life = 1; life <= 400; ++life) {
+        const std::string bytes = random_bytes(life, 60, 460);
+        if (play_queues(bytes)) FAIL("life " << life << ": " << shortest_failure(bytes));
     }
 }
 

@@ -7,11 +7,16 @@
 
 namespace muster::fuzz {
 
-/// Plays what the bytes say: each takes the next choice. What does not hold, in words; absent when
-/// all holds.
-std::optional<std::string> play_queues(std::string_view bytes);
+/// Something that does not hold, and the life up to there as a scenario.
+struct LifeFailure {
+    std::string words;
+    std::string scenario;
+};
 
-/// The shortest bytes found that still show something that does not hold.
-std::string shrunk_queues(std::string bytes);
+/// Plays what the bytes say: each takes the next choice. Absent when all holds.
+std::optional<LifeFailure> play_queues(std::string_view bytes);
+
+/// The shortest bytes found for which something does not hold, and what they show, to be printed.
+std::string shortest_failure(const std::string& bytes);
 
 }  // namespace muster::fuzz

@@ -67,6 +67,8 @@ public:
 
     /// Words for each promise that does not hold. For tests.
     std::vector<std::string> broken_invariants() const;
+    /// All that is on the nodes and promised, by name. For tests that compare states.
+    std::vector<std::string> lines() const;
 
 private:
     struct Bound {

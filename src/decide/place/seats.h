@@ -61,6 +61,9 @@ public:
     const std::string& name_of(ResourceId resource) const { return resources_.name_of(resource); }
     Amount free_on(NodeId node, ResourceId resource) const;
 
+    /// All that is on the nodes, by name. For tests that compare states.
+    std::vector<std::string> lines() const;
+
 private:
     struct Slot {
         std::optional<Node> node;         // Absent: pods sit there, the node is not known.

@@ -94,6 +94,8 @@ public:
     std::vector<std::string> broken_invariants() const;
     /// Words for each lowest domain that has given more than it has.
     std::vector<std::string> overfull() const;
+    /// All that there is and who holds it, by name. For tests that compare states.
+    std::vector<std::string> lines() const;
 
 private:
     /// A lowest domain: its hostname alone, for all flavors, or a path with its flavor.
