@@ -23,15 +23,16 @@ TEST_CASE("the same seed gives the same bytes") {
 
 TEST_CASE("what fails for two bytes in their order shrinks to these two") {
     const auto fails = [](const std::string& bytes) {
-        const auto first = std::find_if(bytes.begin(), bytes.end(),
-                                        [](char c) { return static_cast<unsigned char>(c) >= 60; });
+        const auto first = std::find_if(bytes.begin(), bytes.end(), [](char c) {
+            return static_cast<unsigned char>(c) % 8 == 5;
+        });
         return first != bytes.end() && std::find(first + 1, bytes.end(), '\3') != bytes.end();
     };
     std::string bytes = random_bytes(1, 300, 300);
-    bytes[100] = '\xf0';
+    bytes[100] = '\x15';
     bytes[200] = '\3';
     REQUIRE(fails(bytes));
-    CHECK(numbers_of(shrunk(bytes, fails)) == "60 3");
+    CHECK(numbers_of(shrunk(bytes, fails)) == "5 3");
 }
 
 }  // namespace muster

@@ -87,6 +87,23 @@ QuotaTree build(const Reference& reference) {
     return tree;
 }
 
+/// Each leaf takes 1 and then 2, and gives back in the other order; then all is as it was.
+void play_leaves(Reference reference) {
+    QuotaTree tree = build(reference);
+    check_equal(tree, reference);
+    const auto& parents = reference.parent;
+    for (std::size_t leaf = 0; leaf < parents.size(); ++leaf) {
+        if (std::count(parents.begin(), parents.end(), static_cast<int>(leaf)) > 0) continue;
+        for (const std::int64_t amount : {1, 2, -1, -2}) {
+            reference.held[leaf] += amount;
+            const auto node = static_cast<QuotaNode>(leaf);
+            if (amount > 0) tree.add_usage(node, cpu, {amount});
+            if (amount < 0) tree.remove_usage(node, cpu, {-amount});
+            check_equal(tree, reference);
+        }
+    }
+}
+
 }  // namespace
 
 TEST_CASE("a lone queue has its nominal quota, and goes negative when it is cut") {
@@ -175,23 +192,34 @@ TEST_CASE("all small trees agree with the reference: 3 nodes, quotas 0 and 2, li
                 reference.quotas.push_back(quota(static_cast<std::int64_t>(digit % 2) * 2,
                                                  limits[digit / 2 % 3], limits[digit / 6]));
             }
-            QuotaTree tree = build(reference);
-            check_equal(tree, reference);
-            // Each leaf takes 1 and then 2, and gives back in the other order.
-            for (std::size_t leaf = 0; leaf < 3; ++leaf) {
-                if (std::count(shape.begin(), shape.end(), static_cast<int>(leaf)) > 0) continue;
-                for (const std::int64_t amount : {1, 2, -1, -2}) {
-                    reference.held[leaf] += amount;
-                    const auto node = static_cast<QuotaNode>(leaf);
-                    if (amount > 0) tree.add_usage(node, cpu, {amount});
-                    if (amount < 0) tree.remove_usage(node, cpu, {-amount});
-                    check_equal(tree, reference);
-                }
-            }
+            play_leaves(reference);
             ++worlds;
         }
     }
     CHECK(worlds == 29160);
+}
+
+TEST_CASE("all trees of 4 nodes agree with the reference: quotas 0 and 2, limits none and 1") {
+    const std::array<std::vector<int>, 4> shapes = {
+        {{-1, 0, 1, 2}, {-1, 0, 0, 0}, {-1, 0, 0, 1}, {-1, 0, 1, 1}}};
+    std::int64_t worlds = 0;
+    for (const auto& shape : shapes) {
+        for (std::uint64_t code = 0; code < 8 * 8 * 8 * 8; ++code) {
+            Reference reference{shape, {}, {0, 0, 0, 0}};
+            for (int i = 0; i < 4; ++i) {
+                const auto digit = code >> (3 * i);
+                const auto limit = [&](int bit) -> std::optional<Amount> {
+                    if ((digit >> bit) % 2 == 0) return std::nullopt;
+                    return Amount{1};
+                };
+                reference.quotas.push_back(
+                    quota(static_cast<std::int64_t>(digit % 2) * 2, limit(1), limit(2)));
+            }
+            play_leaves(reference);
+            ++worlds;
+        }
+    }
+    CHECK(worlds == 16384);
 }
 
 TEST_CASE("random trees agree with the reference, whether settled again or not") {
