@@ -166,9 +166,10 @@ void NodeLifecycle::failed(const Write& write) {
     if (write.key.resource == nodes) dirty_.insert(write.key.name);
 }
 
-Duration NodeLifecycle::since_heartbeat(const kube::Cache& seen, const std::string& node,
-                                        Time now) {
+std::optional<Duration> NodeLifecycle::since_heartbeat(const kube::Cache& seen,
+                                                       const std::string& node, Time now) {
     const kube::ObjectPtr lease = seen.find({leases, std::string(lease_namespace), node});
+    if (lease == nullptr && !heartbeats_.contains(node)) return std::nullopt;
     const std::string renewed =
         lease == nullptr ? "never" : lease->value["spec"]["renewTime"].text();
     Heartbeat& heartbeat = heartbeats_[node];
@@ -187,11 +188,11 @@ Reconciled NodeLifecycle::plan(const kube::Cache& seen, Time now) {
         const kube::ObjectPtr node = seen.find({nodes, "", name});
         look_at_.erase(name);
         if (node == nullptr) continue;
-        const Duration silence = since_heartbeat(seen, name, now);
+        const std::optional<Duration> silence = since_heartbeat(seen, name, now);
         std::string ready = condition_of(node->value["status"], "Ready")["status"].text();
-        if (silence < grace_) {
-            look_at_[name] = now + (grace_ - silence);
-        } else if (ready != "Unknown") {
+        if (silence && *silence < grace_) {
+            look_at_[name] = now + (grace_ - *silence);
+        } else if (silence && ready != "Unknown") {
             ready = "Unknown";
             Write write = patch(*node, "status");
             write.body.at("status").set("conditions", lost_conditions(*node, now));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,7 +15,8 @@
 namespace muster::control::cluster {
 
 /// Marks nodes whose Lease (kube-node-lease/NAME) is not renewed any more as Unknown, and keeps the
-/// taints not-ready, unreachable and unschedulable in step with their conditions.
+/// taints not-ready, unreachable and unschedulable in step with their conditions. A node that never
+/// had one was declared by hand: its status is what somebody wrote, and stays.
 ///
 /// What counts is when a renewal was seen, not what time the lease names: after a restart or a jump
 /// of the clock each node has the whole grace again.
@@ -34,7 +36,9 @@ private:
         Time seen_at;
     };
 
-    Duration since_heartbeat(const kube::Cache& seen, const std::string& node, Time now);
+    /// Absent: there has never been one.
+    std::optional<Duration> since_heartbeat(const kube::Cache& seen, const std::string& node,
+                                            Time now);
 
     Duration grace_;
     std::map<std::string, Heartbeat> heartbeats_;

@@ -65,6 +65,18 @@ TEST_CASE("a node whose lease is not renewed becomes Unknown and unreachable, an
     CHECK_FALSE(world.has_taint("node.kubernetes.io/unreachable"));
 }
 
+TEST_CASE("a node that never had a lease keeps the status that somebody gave it") {
+    Nodes world;
+    world.put(nodes,
+              "{metadata: {name: n2}, status: {conditions: [{type: Ready, status: 'True'}]}}");
+    world.pass(seconds(0));
+    world.pass(minutes(60));
+    CHECK(world.ready() == "Unknown");
+    const kube::ObjectPtr declared = world.find(nodes, "", "n2");
+    CHECK(condition_of(declared->value["status"], "Ready")["status"].text() == "True");
+    CHECK(declared->value["spec"]["taints"].empty());
+}
+
 TEST_CASE("an old lease at the start counts from when it is first seen") {
     Nodes world;
     world.beat("1970-01-01T00:00:00Z");
