@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "decide/changed_trees.h"
 #include "decide/world.h"
 
 namespace muster::decide {
@@ -156,9 +157,9 @@ struct Apply {
         const std::string& cohort = change.queue.cohort;
         std::optional<QuotaNode> parent;
         if (!cohort.empty()) parent = world.cohorts[index(world.cohort_id(cohort))].node;
+        change_tree(world, entry.plan.node);
         world.tree.set_parent(entry.plan.node, parent);
         world.tree.set_quotas(entry.plan.node, quotas_of(world, change.queue.groups));
-        world.structure_changed = true;
         world.queues_changed.insert(id);
     }
 
@@ -169,9 +170,9 @@ struct Apply {
         QueueEntry& entry = world.queue(*id);
         entry.spec.reset();
         entry.plan.groups.clear();
+        change_tree(world, entry.plan.node);
         world.tree.set_parent(entry.plan.node, std::nullopt);
         world.tree.set_quotas(entry.plan.node, {});
-        world.structure_changed = true;
         world.queues_changed.insert(*id);
     }
 
@@ -189,12 +190,12 @@ struct Apply {
             parent = world.cohorts[index(world.cohort_id(spec->parent))].node;
         }
         CohortEntry& entry = world.cohorts[index(id)];
+        change_tree(world, entry.node);
         world.tree.set_weight(entry.node, spec ? spec->weight : FairWeight{});
         world.tree.set_parent(entry.node, parent);
         world.tree.set_quotas(entry.node,
                               spec ? quotas_of(world, spec->groups) : QuotaTree::Quotas{});
         entry.spec = std::move(spec);
-        world.structure_changed = true;
     }
 
     void operator()(const LocalQueueSet& change) const {
@@ -236,13 +237,14 @@ struct Apply {
         if (world.book.spec(id) == change.flavor) return;
         world.book.specs[index(id)] = change.flavor;
         world.topologies.set_flavor(change.flavor);
-        world.structure_changed = true;
+        change_trees_with_flavor(world, id);
     }
 
     void operator()(const FlavorRemoved& change) const {
-        world.book.specs[index(world.book.id_of(change.name))].reset();
+        const FlavorId id = world.book.id_of(change.name);
+        world.book.specs[index(id)].reset();
         world.topologies.remove_flavor(change.name);
-        world.structure_changed = true;
+        change_trees_with_flavor(world, id);
     }
 
     void operator()(const NamespaceSet& change) const { set_namespace(change.name, change.labels); }
@@ -260,23 +262,23 @@ struct Apply {
 
     void operator()(const TopologySet& change) const {
         world.topologies.set_topology(change.topology);
-        world.structure_changed = true;
+        change_trees_with_topologies(world);
     }
 
     void operator()(const TopologyRemoved& change) const {
         world.topologies.remove_topology(change.name);
-        world.structure_changed = true;
+        change_trees_with_topologies(world);
     }
 
     void operator()(const AdmissionCheckSet& change) const {
         const auto [known, is_new] = world.checks.emplace(change.check.name, change.check.state);
         if (!is_new && known->second == change.check.state) return;
         known->second = change.check.state;
-        world.structure_changed = true;
+        change_trees_with_check(world, change.check.name);
     }
 
     void operator()(const AdmissionCheckRemoved& change) const {
-        if (world.checks.erase(change.name) > 0) world.structure_changed = true;
+        if (world.checks.erase(change.name) > 0) change_trees_with_check(world, change.name);
     }
 
     void operator()(const NodeSet& change) const {

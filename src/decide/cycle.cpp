@@ -78,7 +78,14 @@ void Deciding::settle() {
                 queues.insert(id);
             }
         }
-        world.wake_all();
+        // A change of quotas is heard as one release is, by its own tree.
+        std::set<QuotaNode> roots;
+        for (const QuotaNode node : std::exchange(world.trees_changed, {}))
+            roots.insert(world.tree.root_of(node));
+        for (const QuotaNode root : roots) {
+            const auto members = world.queues_by_root.find(root);
+            if (members != world.queues_by_root.end()) world.wake_tree(members->second.front());
+        }
     }
     for (const QueueId id : queues) {
         settle_queue(id);

@@ -336,7 +336,6 @@ void World::find_roots() {
 }
 
 void World::wake_all() {
-    // Once for each tree: a change of quotas is heard as one release is.
     for (const auto& [root, members] : queues_by_root) {
         if (!members.empty()) wake_tree(members.front());
     }

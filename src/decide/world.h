@@ -151,18 +151,19 @@ struct World {
     PersistentVector<WorkloadEntry> workloads;
 
     // What has happened since the last decision and is not worked in yet.
-    bool structure_changed = false;    // Quotas, flavors, cohorts: see settle in cycle.cpp.
-    std::set<QueueId> queues_changed;  // Their activity must be found again.
-    std::set<QueueId> to_try;          // Queues that may have someone to admit.
-    std::map<QueueId, Gifts> to_wake;  // Where in its tree quota was given back.
-    std::set<QueueId> requeued;        // Where someone waits again after an eviction.
-    bool topologies_changed = false;   // Nodes or pods: who waits for places is tried again.
-    std::set<WorkloadId> to_repair;    // Holders with places on nodes that may have failed.
-    std::uint64_t gangs_tried = 0;     // The ledger's version when gangs were last tried.
-    std::set<QueueId> node_bound;      // At least all queues where someone waits for nodes.
-    std::set<WorkloadId> to_place;     // Waiting ones whose place in a queue may have changed.
-    std::set<WorkloadId> to_check;     // Holding ones that may have to go.
-    std::set<WorkloadId> to_tell;      // Waiting ones whose reason may have changed.
+    bool structure_changed = false;     // Quotas, flavors, cohorts: see settle in cycle.cpp.
+    std::set<QuotaNode> trees_changed;  // A node of each tree that this concerns.
+    std::set<QueueId> queues_changed;   // Their activity must be found again.
+    std::set<QueueId> to_try;           // Queues that may have someone to admit.
+    std::map<QueueId, Gifts> to_wake;   // Where in its tree quota was given back.
+    std::set<QueueId> requeued;         // Where someone waits again after an eviction.
+    bool topologies_changed = false;    // Nodes or pods: who waits for places is tried again.
+    std::set<WorkloadId> to_repair;     // Holders with places on nodes that may have failed.
+    std::uint64_t gangs_tried = 0;      // The ledger's version when gangs were last tried.
+    std::set<QueueId> node_bound;       // At least all queues where someone waits for nodes.
+    std::set<WorkloadId> to_place;      // Waiting ones whose place in a queue may have changed.
+    std::set<WorkloadId> to_check;      // Holding ones that may have to go.
+    std::set<WorkloadId> to_tell;       // Waiting ones whose reason may have changed.
     std::map<std::pair<QueueId, ClassKey>, Pending::News> classes_to_tell;
     std::set<std::pair<Time, WorkloadId>> backoffs;
     /// Until when a workload holds up its queue with a search for flavors that ends nowhere, or

@@ -23,7 +23,7 @@ using Rule = decide::WaitReason::Rule;
 /// Counts of queues are written at most this often: in a burst each workload changes them.
 constexpr Duration queue_status_pause = milliseconds(100);
 // What ends together is written one after the other; Kueue waits a second.
-constexpr Duration quota_back_pause = milliseconds(10);
+constexpr Duration quota_back_pause = milliseconds(40);
 constexpr Duration ask_again_pause = milliseconds(50);  // While nothing may be decided.
 
 bool has_finalizer(const kube::Object& object) {
