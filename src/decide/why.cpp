@@ -1,4 +1,5 @@
-// decide/why.cpp - gathers what binds a waiting workload and tries what would help on a copy.
+// decide/why.cpp - gathers what binds a waiting workload, who holds it, and what is to be said of
+// it.
 #include "decide/why.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "decide/evaluate.h"
+#include "decide/remedy.h"
 #include "decide/world.h"
 
 namespace muster::decide {
@@ -18,7 +20,6 @@ using Rule = WaitReason::Rule;
 using Verdict = Explanation::Verdict;
 
 constexpr std::size_t holders_shown = 5;
-constexpr std::size_t tries_max = 64;  // Of ends of others, each on a copy.
 
 /// The explanation in the making.
 struct Explaining {
@@ -36,28 +37,7 @@ struct Explaining {
     void set_holders(Constraint& constraint, std::vector<Holder> all) const;
     std::vector<Holder> quota_holders(QueueId queue, FlavorResource what) const;
     Verdict verdict(const WaitReason& reason) const;
-    void find_remedy(const WaitReason& reason);
-    bool starts_after(const std::vector<Change>& changes) const;
-    std::optional<Remedy> end_one_of(const std::vector<std::string>& candidates) const;
-    std::vector<std::string> holders_by_size() const;
-    std::optional<Remedy> raise_quota() const;
-    std::optional<Remedy> end_holder() const;
-    std::optional<Remedy> add_capacity() const;
 };
-
-std::vector<Change> ended(const World& world, const std::string& workload) {
-    std::vector<Change> changes;
-    constexpr std::string_view pod_prefix = "pod ";
-    if (workload.starts_with(pod_prefix)) {
-        changes.emplace_back(PodGone{workload.substr(pod_prefix.size())});
-        return changes;
-    }
-    changes.emplace_back(WorkloadFinished{workload});
-    for (const std::string& pod : world.ledger.pods_of(workload)) {
-        changes.emplace_back(PodGone{pod});
-    }
-    return changes;
-}
 
 // Of what is free, rather than of who goes first.
 bool depends_on_numbers(Rule rule) {
@@ -76,14 +56,6 @@ bool depends_on_numbers(Rule rule) {
     }
 }
 
-Remedy remedy(Remedy::Kind kind, std::string queue = {}, std::string flavor = {}) {
-    Remedy made;
-    made.kind = kind;
-    made.queue = std::move(queue);
-    made.flavor = std::move(flavor);
-    return made;
-}
-
 }  // namespace
 
 Explanation why(const State& state, std::string_view workload, Time now) {
@@ -96,7 +68,10 @@ Explanation why(const State& state, std::string_view workload, Time now) {
     Explanation& explanation = explaining.explanation;
     const WorkloadEntry& entry = world.workload(*id);
     if (entry.phase == Phase::finished) explanation.verdict = Verdict::finished;
-    if (entry.phase == Phase::holding) explanation.verdict = Verdict::runs;
+    if (entry.phase == Phase::holding) {
+        explanation.verdict =
+            entry.stage == Workload::Stage::reserved ? Verdict::reserved : Verdict::runs;
+    }
     if (entry.phase == Phase::evicting) {
         explanation.verdict = Verdict::starts_by_itself;
         explanation.reason.emplace().rule = Rule::being_ended;
@@ -109,7 +84,9 @@ Explanation why(const State& state, std::string_view workload, Time now) {
     explaining.find_position();
     explaining.find_constraints(*reason);
     explanation.verdict = explaining.verdict(*reason);
-    explaining.find_remedy(*reason);
+    RemedySearch search(state, explanation, *id, now);
+    if (auto found = search.find()) explanation.remedy = std::move(*found);
+    explanation.changes_tried = search.tried();
     return std::move(explanation);
 }
 
@@ -264,163 +241,6 @@ Verdict Explaining::verdict(const WaitReason& reason) const {
     }
 }
 
-void Explaining::find_remedy(const WaitReason& reason) {
-    std::optional<Remedy> found;
-    switch (reason.rule) {
-        case Rule::deactivated:
-            found = remedy(Remedy::Kind::activate);
-            break;
-        case Rule::local_queue_missing:
-            found = remedy(Remedy::Kind::create_queue, reason.local_queue);
-            break;
-        case Rule::cluster_queue_missing:
-            found = remedy(Remedy::Kind::create_queue, reason.cluster_queue);
-            break;
-        case Rule::local_queue_stopped:
-            found = remedy(Remedy::Kind::resume_queue, reason.local_queue);
-            break;
-        case Rule::cluster_queue_stopped:
-            found = remedy(Remedy::Kind::resume_queue, reason.cluster_queue);
-            break;
-        case Rule::flavor_missing:
-            found = remedy(Remedy::Kind::create_flavor, reason.cluster_queue, reason.detail);
-            break;
-        case Rule::behind_head:
-        case Rule::behind_preemptor:
-            found = end_one_of({reason.head});
-            break;
-        case Rule::preempting:
-        case Rule::preemption_circle:
-            found = end_one_of(reason.victims);
-            if (!found) found = raise_quota();
-            break;
-        case Rule::topology:
-        case Rule::overtaken:
-        case Rule::deferred:
-            found = end_one_of(holders_by_size());
-            break;
-        case Rule::quota:
-        case Rule::exceeds_maximum:
-            found = raise_quota();
-            if (!found) found = end_holder();
-            break;
-        case Rule::nodes:
-        case Rule::exceeds_nodes:
-            found = end_holder();
-            if (!found) found = add_capacity();
-            break;
-        default:
-            break;
-    }
-    if (found) explanation.remedy = std::move(*found);
-}
-
-bool Explaining::starts_after(const std::vector<Change>& changes) const {
-    State copy = state;
-    for (const Change& change : changes)
-        apply(copy, change);
-    const Decision decision = decide(copy, now);
-    return std::any_of(decision.admits.begin(), decision.admits.end(),
-                       [&](const Admit& admit) { return admit.workload == explanation.workload; });
-}
-
-// The flavor that is short of least, when that is all it is short of.
-std::optional<Remedy> Explaining::raise_quota() const {
-    std::vector<Constraint> tries = explanation.constraints;
-    std::stable_sort(tries.begin(), tries.end(), [](const Constraint& a, const Constraint& b) {
-        return a.short_by < b.short_by;
-    });
-    for (const Constraint& constraint : tries) {
-        Remedy found = remedy(Remedy::Kind::raise_quota, constraint.queue, constraint.flavor);
-        found.resource = constraint.resource;
-        found.amount = constraint.short_by;
-        const std::vector<Change> changes = changes_of(state, found);
-        if (!changes.empty() && starts_after(changes)) return found;
-    }
-    return std::nullopt;
-}
-
-// The smallest holder whose end is enough.
-std::optional<Remedy> Explaining::end_holder() const {
-    std::vector<Holder> holders;
-    for (const Constraint& constraint : explanation.constraints) {
-        holders.insert(holders.end(), constraint.holders.begin(), constraint.holders.end());
-    }
-    std::sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) {
-        return std::tie(a.amount, a.workload) < std::tie(b.amount, b.workload);
-    });
-    for (const Holder& holder : holders) {
-        if (!starts_after(ended(world, holder.workload))) continue;
-        Remedy found = remedy(Remedy::Kind::end_workload);
-        found.workload = holder.workload;
-        return found;
-    }
-    return std::nullopt;
-}
-
-// Capacity that is short of in one resource only.
-std::optional<Remedy> Explaining::add_capacity() const {
-    if (explanation.constraints.empty()) return std::nullopt;
-    const Constraint& least = *std::min_element(
-        explanation.constraints.begin(), explanation.constraints.end(),
-        [](const Constraint& a, const Constraint& b) { return a.short_by < b.short_by; });
-    for (const Constraint& constraint : explanation.constraints) {
-        if (constraint.resource != least.resource) return std::nullopt;
-    }
-    Remedy found = remedy(Remedy::Kind::add_capacity);
-    found.resource = least.resource;
-    found.node = least.node;
-    found.amount = least.short_by;
-    return found;
-}
-
-// The first of them whose end alone is enough.
-std::optional<Remedy> Explaining::end_one_of(const std::vector<std::string>& candidates) const {
-    std::size_t tries = 0;
-    for (const std::string& candidate : candidates) {
-        if (++tries > tries_max) break;
-        if (!starts_after(ended(world, candidate))) continue;
-        Remedy found = remedy(Remedy::Kind::end_workload);
-        found.workload = candidate;
-        return found;
-    }
-    return std::nullopt;
-}
-
-// Who has the fewest pods comes first. Nodes are shared by all trees.
-std::vector<std::string> Explaining::holders_by_size() const {
-    std::vector<std::pair<std::int64_t, std::string>> all;
-    for (const QueueEntry& entry : world.queues) {
-        for (const WorkloadId holder : entry.holders) {
-            std::int64_t pods = 0;
-            for (const std::int64_t live : world.workload(holder).held->live)
-                pods += live;
-            all.emplace_back(pods, world.name_of(holder));
-        }
-    }
-    std::sort(all.begin(), all.end());
-    std::vector<std::string> names;
-    for (auto& [pods, name] : all)
-        names.push_back(std::move(name));
-    return names;
-}
-
 }  // namespace
-
-std::vector<Change> changes_of(const State& state, const Remedy& remedy) {
-    const World& world = state.world();
-    if (remedy.kind == Remedy::Kind::end_workload) return ended(world, remedy.workload);
-    const auto queue = world.queue_names.find(remedy.queue);
-    if (remedy.kind != Remedy::Kind::raise_quota || !queue || !world.queue(*queue).spec) return {};
-    ClusterQueue raised = *world.queue(*queue).spec;
-    for (ResourceGroup& group : raised.groups) {
-        for (FlavorQuotas& flavor : group.flavors) {
-            if (flavor.flavor != remedy.flavor) continue;
-            const auto quota = flavor.resources.find(remedy.resource);
-            if (quota != flavor.resources.end()) quota->second.nominal += remedy.amount;
-        }
-    }
-    return {QueueSet{std::move(raised)}};
-}
 
 }  // namespace muster::decide

@@ -34,26 +34,44 @@ struct Constraint {
 /// The smallest single change that would let it start now.
 struct Remedy {
     enum class Kind {
-        none,           // No single change found.
-        raise_quota,    // `queue`, `flavor`, `resource` by `amount`.
-        end_workload,   // `workload`.
-        resume_queue,   // `queue`.
-        activate,       // Set active to true.
-        create_queue,   // `queue` (a local or cluster queue).
-        create_flavor,  // `flavor`.
-        add_capacity,   // Node capacity: `resource` by `amount`.
+        none,                   // No single change found.
+        raise_quota,            // `queue`, `flavor`, `resource` by `amount`.
+        raise_borrowing_limit,  // The same.
+        cover_resource,         // The same, of a resource that `queue` had no quota of.
+        end_workload,           // `workload`.
+        raise_priority,         // Of itself, `workload`, to `priority`.
+        resume_queue,           // `queue`.
+        activate,               // Set active to true.
+        create_queue,           // `queue` (a local or cluster queue).
+        create_flavor,          // `flavor`.
+        tolerate_taint,         // `flavor` gets a toleration of `taint`.
+        add_capacity,           // Node capacity: `resource` by `amount`, on `node` if named.
+        add_node,               // One like `node` with room for `amount` pods of `workload`.
     };
     Kind kind = Kind::none;
     std::string queue;
     std::string flavor;
     std::string resource;
-    std::string node;  // For add_capacity, when one node must grow.
+    std::string node;
     std::string workload;
+    std::string taint;  // The key of one.
     Amount amount;
+    std::int64_t priority = 0;
+    /// Tried on a copy of the state: it starts then. Else it is what must come first.
+    bool starts_it = true;
 };
 
 struct Explanation {
-    enum class Verdict { unknown, finished, runs, starts_by_itself, needs_someone, never };
+    /// `reserved`: it has its quota and waits for its admission checks.
+    enum class Verdict {
+        unknown,
+        finished,
+        runs,
+        reserved,
+        starts_by_itself,
+        needs_someone,
+        never
+    };
     std::string workload;
     Verdict verdict = Verdict::unknown;
     std::optional<WaitReason> reason;  // Absent when it does not wait.
@@ -62,14 +80,18 @@ struct Explanation {
     std::vector<Constraint> constraints;
     std::optional<Time> starts_at;  // When known: the end of a backoff.
     Remedy remedy;
+    std::int64_t changes_tried = 0;  // On copies of the state, in search of the remedy.
 };
 
-/// Explains one workload from the state as it is. A remedy of kind raise_quota or end_workload was
-/// tried on a copy of the state and lets the workload start; the other kinds are what must come
-/// first.
+/// Explains one workload from the state as it is.
 Explanation why(const State& state, std::string_view workload, Time now);
 
-/// What a remedy of kind raise_quota or end_workload comes to; nothing for the others.
+/// What a remedy comes to; nothing where it is not a change of what is known (a new queue, capacity
+/// of no node in particular).
 std::vector<Change> changes_of(const State& state, const Remedy& remedy);
+
+/// The next smaller one of the same kind, which does not let the workload start. Absent: there is
+/// none.
+std::optional<Remedy> less_of(const Remedy& remedy);
 
 }  // namespace muster::decide

@@ -60,15 +60,11 @@ bool admits(const Decision& decision, const std::string& workload) {
                        [&](const Admit& admit) { return admit.workload == workload; });
 }
 
-/// Carries out a remedy on the state.
-void carry_out(State& state, const Remedy& remedy, const ClusterQueue& queue) {
-    if (remedy.kind == Remedy::Kind::end_workload) {
-        apply(state, WorkloadFinished{remedy.workload});
-    } else {
-        ClusterQueue raised = queue;
-        raised.groups.front().flavors.front().resources[remedy.resource].nominal += remedy.amount;
-        apply(state, QueueSet{raised});
-    }
+/// The state with these changes, decided.
+Decision decision_after(State state, const std::vector<Change>& changes) {
+    for (const Change& change : changes)
+        apply(state, change);
+    return decide(state, Time{101});
 }
 
 }  // namespace
@@ -95,17 +91,36 @@ TEST_CASE("each remedy that names a change starts the workload, and no workload 
                 CHECK(constraint.short_by == constraint.needed - constraint.free);
             State idle = state;
             CHECK(!admits(decide(idle, Time{101}), name));
-            if (explanation.remedy.kind != Remedy::Kind::end_workload &&
-                explanation.remedy.kind != Remedy::Kind::raise_quota) {
-                continue;
+            const auto changes = changes_of(state, explanation.remedy);
+            if (!explanation.remedy.starts_it || changes.empty()) continue;
+            CHECK_MESSAGE(admits(decision_after(state, changes), name), seed, " ", name);
+            if (const auto less = less_of(explanation.remedy)) {
+                const auto fewer = changes_of(state, *less);
+                CHECK_MESSAGE(!admits(decision_after(state, fewer), name), seed, " ", name);
             }
-            State helped = state;
-            carry_out(helped, explanation.remedy, queue);
-            CHECK_MESSAGE(admits(decide(helped, Time{101}), name), seed, " ", name);
             ++remedies;
         }
     }
     CHECK(remedies > 100);
+}
+
+TEST_CASE("what has its quota and waits for its checks does not run yet") {
+    ClusterQueue queue = queue_of(4, 4);
+    queue.checks.push_back({"budget", {}});
+    Random random(1);
+    State state = random_state(random, queue);
+    apply(state, AdmissionCheckSet{{"budget", AdmissionCheck::State::active}});
+    Workload workload = random_workload(random, 20);
+    workload.local_queue = "q";
+    workload.binds = Workload::Binds::quota;
+    workload.priority = 10;
+    workload.pod_sets.front().pod.requests = {{"cpu", {1}}};
+    workload.pod_sets.front().count = 1;
+    apply(state, WorkloadSet{workload});
+    decide(state, Time{100});
+    const Explanation explanation = why(state, "w20", Time{100});
+    CHECK(explanation.verdict == Explanation::Verdict::reserved);
+    CHECK(sentence(explanation) == "w20 has its quota and waits for its admission checks.");
 }
 
 TEST_CASE("an unknown workload is said to be unknown") {

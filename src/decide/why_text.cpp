@@ -218,31 +218,6 @@ std::string matter(const WaitReason& reason) {
     return {};
 }
 
-std::string remedy_text(const Remedy& remedy) {
-    switch (remedy.kind) {
-        case Remedy::Kind::none:
-            return {};
-        case Remedy::Kind::raise_quota:
-            return "raise the quota of " + remedy.resource + " in flavor " + remedy.flavor +
-                   " of cluster queue " + remedy.queue + " by " +
-                   amount_text(remedy.resource, remedy.amount);
-        case Remedy::Kind::end_workload:
-            return "end " + remedy.workload;
-        case Remedy::Kind::resume_queue:
-            return "set stopPolicy of " + remedy.queue + " to None";
-        case Remedy::Kind::activate:
-            return "set spec.active to true";
-        case Remedy::Kind::create_queue:
-            return remedy.queue.empty() ? "name a queue" : "create queue " + remedy.queue;
-        case Remedy::Kind::create_flavor:
-            return "create resource flavor " + remedy.flavor;
-        case Remedy::Kind::add_capacity:
-            return "add " + amount_text(remedy.resource, remedy.amount) + " " + remedy.resource +
-                   (remedy.node.empty() ? " of node capacity" : " to node " + remedy.node);
-    }
-    return {};
-}
-
 }  // namespace
 
 std::string condition_reason(const WaitReason& reason) {
@@ -423,6 +398,8 @@ std::string sentence(const Explanation& explanation) {
             return name + " has finished.";
         case Verdict::runs:
             return name + " is admitted.";
+        case Verdict::reserved:
+            return name + " has its quota and waits for its admission checks.";
         default:
             break;
     }
@@ -477,10 +454,7 @@ std::vector<std::string> lines(const Explanation& explanation) {
         default:
             break;
     }
-    const std::string help = remedy_text(explanation.remedy);
-    const bool tried = explanation.remedy.kind == Remedy::Kind::raise_quota ||
-                       explanation.remedy.kind == Remedy::Kind::end_workload;
-    if (!help.empty()) all.push_back((tried ? "  would start it now: " : "  needs first: ") + help);
+    all.push_back("  " + remedy_text(explanation));
     return all;
 }
 

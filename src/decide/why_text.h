@@ -28,6 +28,9 @@ std::string preemption_reason(PreemptionCause cause);
 /// One sentence for people, with numbers: what is needed, what is free, who holds the rest.
 std::string sentence(const Explanation& explanation);
 
+/// "would start it now: raise the quota of ...", or why nothing would.
+std::string remedy_text(const Explanation& explanation);
+
 /// The whole explanation as lines of text, for `muster why`.
 std::vector<std::string> lines(const Explanation& explanation);
 

@@ -82,11 +82,19 @@ int tell_remedies(const std::vector<Played>& played) {
     for (const Played& one : played) {
         all.waiting += one.outcome.remedies.waiting;
         all.suggested += one.outcome.remedies.suggested;
+        for (const auto& [reason, counts] : one.outcome.remedies.by_reason) {
+            all.by_reason[reason].first += counts.first;
+            all.by_reason[reason].second += counts.second;
+        }
         all.wrong.insert(all.wrong.end(), one.outcome.remedies.wrong.begin(),
                          one.outcome.remedies.wrong.end());
     }
     for (const std::string& wrong : all.wrong)
         std::printf("FAILED %s\n", wrong.c_str());
+    for (const auto& [reason, counts] : all.by_reason) {
+        std::printf("%7lld of %7lld %s\n", static_cast<long long>(counts.second),
+                    static_cast<long long>(counts.first), reason.c_str());
+    }
     std::printf("%lld waited, %lld had a change suggested that starts them, %zu were wrong\n",
                 static_cast<long long>(all.waiting), static_cast<long long>(all.suggested),
                 all.wrong.size());

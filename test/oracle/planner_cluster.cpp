@@ -22,6 +22,18 @@ using control::Write;
 /// Rounds of planning after which a cluster is said not to come to rest.
 constexpr int rounds_max = 400;
 
+/// Kueue's reason; what the queues themselves say of who stands behind others is told apart.
+std::string kind_of(const decide::WaitReason& reason) {
+    using Rule = decide::WaitReason::Rule;
+    if (reason.rule == Rule::behind_head || reason.rule == Rule::behind_preemptor)
+        return "behind another";
+    if (reason.rule == Rule::exceeds_topology || reason.rule == Rule::topology)
+        return reason.rule == Rule::topology ? "no place now" : "no place ever";
+    if (reason.rule == Rule::overtaken) return "overtaken";
+    if (reason.rule == Rule::not_covered) return "not covered";
+    return decide::condition_reason(reason);
+}
+
 class PlannerCluster : public Cluster {
 public:
     explicit PlannerCluster(const decide::Options& options)
@@ -87,13 +99,21 @@ public:
             if (!id || !decide::wait_reason(planner_.state(), *id)) continue;
             ++tried.waiting;
             const decide::Explanation explanation = decide::why(planner_.state(), *id, now());
+            auto& counts = tried.by_reason[explanation.reason ? kind_of(*explanation.reason) : ""];
+            ++counts.first;
             const auto changes = decide::changes_of(planner_.state(), explanation.remedy);
+            const std::vector<std::string> lines = decide::lines(explanation);
             if (starts(*id, {})) tried.wrong.push_back(*id + " starts by itself");
-            if (changes.empty()) continue;
+            if (explanation.verdict == decide::Explanation::Verdict::unknown || lines.size() < 3)
+                tried.wrong.push_back(*id + " is explained by too little: " + lines.front());
+            if (changes.empty() || !explanation.remedy.starts_it) continue;
             ++tried.suggested;
-            if (starts(*id, changes)) continue;
-            tried.wrong.push_back(*id +
-                                  " does not start after: " + decide::lines(explanation).back());
+            ++counts.second;
+            if (!starts(*id, changes))
+                tried.wrong.push_back(*id + " does not start after: " + lines.back());
+            const auto less = decide::less_of(explanation.remedy);
+            if (less && starts(*id, decide::changes_of(planner_.state(), *less)))
+                tried.wrong.push_back(*id + " starts after less than: " + lines.back());
         }
         return tried;
     }

@@ -110,6 +110,10 @@ Outcome Player::play() {
             Cluster::Remedies tried = cluster_.try_remedies();
             outcome.remedies.waiting += tried.waiting;
             outcome.remedies.suggested += tried.suggested;
+            for (const auto& [reason, counts] : tried.by_reason) {
+                outcome.remedies.by_reason[reason].first += counts.first;
+                outcome.remedies.by_reason[reason].second += counts.second;
+            }
             for (std::string& wrong : tried.wrong) {
                 outcome.remedies.wrong.push_back(
                     case_.id + " step " + std::to_string(outcome.steps.size() - 1) + ": " + wrong);

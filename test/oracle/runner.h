@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/kind.h"
@@ -41,6 +42,8 @@ public:
     struct Remedies {
         std::int64_t waiting = 0;
         std::int64_t suggested = 0;
+        /// By why they wait: how many, and how many of them have a suggestion.
+        std::map<std::string, std::pair<std::int64_t, std::int64_t>> by_reason;
         std::vector<std::string> wrong;
     };
     virtual Remedies try_remedies() { return {}; }

@@ -29,6 +29,8 @@ const char* word_of(Explanation::Verdict verdict) {
             return "unknown";
         case Verdict::runs:
             return "runs";
+        case Verdict::reserved:
+            return "reserved";
         case Verdict::starts_by_itself:
             return "starts_by_itself";
         case Verdict::finished:
@@ -84,6 +86,27 @@ Value remedy_of(const decide::Remedy& remedy) {
                                    remedy.flavor + " of ClusterQueue " + remedy.queue + " by " +
                                    amount);
             break;
+        case Kind::raise_borrowing_limit:
+            say("raise_borrowing_limit", "raise the borrowing limit of " + remedy.resource +
+                                             " in flavor " + remedy.flavor + " of ClusterQueue " +
+                                             remedy.queue + " by " + amount);
+            break;
+        case Kind::cover_resource:
+            say("cover_resource", "give ClusterQueue " + remedy.queue + " a quota of " + amount +
+                                      " of " + remedy.resource + " in flavor " + remedy.flavor);
+            break;
+        case Kind::raise_priority:
+            say("raise_priority", "raise its priority to " + std::to_string(remedy.priority));
+            made.set("priority", remedy.priority);
+            break;
+        case Kind::tolerate_taint:
+            say("tolerate_taint",
+                "let the ResourceFlavor " + remedy.flavor + " tolerate the taint " + remedy.taint);
+            break;
+        case Kind::add_node:
+            say("add_node", "add a node like " + remedy.node + " with room for " +
+                                std::to_string(remedy.amount.value) + " of its pods");
+            break;
         case Kind::end_workload:
             say("end_workload", "end " + remedy.workload);
             break;
@@ -100,7 +123,10 @@ Value remedy_of(const decide::Remedy& remedy) {
             say("create_flavor", "create the ResourceFlavor " + remedy.flavor);
             break;
         case Kind::add_capacity:
-            say("add_capacity", "add nodes with " + amount + " of " + remedy.resource);
+            say("add_capacity",
+                remedy.node.empty()
+                    ? "add nodes with " + amount + " of " + remedy.resource
+                    : "give node " + remedy.node + " " + amount + " more of " + remedy.resource);
             break;
     }
     if (!amount.empty()) made.set("amount", amount);
@@ -130,6 +156,8 @@ Value to_value(const Explanation& explanation) {
     made.set("constraints", std::move(constraints));
     made.set("startsByItself", explanation.verdict == Explanation::Verdict::starts_by_itself);
     made.set("suggestion", remedy_of(explanation.remedy));
+    if (explanation.reason && explanation.remedy.kind == decide::Remedy::Kind::none)
+        made.set("changesTried", explanation.changes_tried);
     if (explanation.position > 0) made.set("position", explanation.position);
     if (explanation.waiting > 0) made.set("waiting", explanation.waiting);
     if (explanation.starts_at) made.set("startsAt", to_rfc3339(*explanation.starts_at));

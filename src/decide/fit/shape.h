@@ -44,6 +44,10 @@ public:
     void hold_again(ShapeId shape) { ++entries_.edit(index(shape)).uses; }
     void drop(ShapeId shape);
     const Shape& of(ShapeId shape) const { return *entries_[index(shape)].shape; }
+    /// What it was made of, without what no decision depends on.
+    const std::vector<PodSet>& pod_sets_of(ShapeId shape) const {
+        return entries_[index(shape)].key->second;
+    }
 
 private:
     using Key = std::pair<Workload::Binds, std::vector<PodSet>>;

@@ -76,6 +76,14 @@ TopologyForest TopologyBook::make_forest(const Flavor& flavor, const Topology& t
     return *std::move(made.forest);
 }
 
+std::vector<std::shared_ptr<const Node>> TopologyBook::nodes() const {
+    std::vector<std::shared_ptr<const Node>> known;
+    for (const auto& [name, entry] : nodes_) {
+        if (entry.node != nullptr) known.push_back(entry.node);
+    }
+    return known;
+}
+
 void TopologyBook::set_node(const Node& node) {
     NodeEntry& entry = nodes_[node.name];
     if (entry.node != nullptr && *entry.node == node) return;

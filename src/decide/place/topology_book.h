@@ -45,6 +45,8 @@ public:
     void set_flavor(const Flavor& flavor);
     void remove_flavor(const std::string& name);
     void set_node(const Node& node);
+    /// Those that are known, by name.
+    std::vector<std::shared_ptr<const Node>> nodes() const;
     void remove_node(const std::string& name);
 
     /// A pod sits on a node; `workload` as in PodBound.
