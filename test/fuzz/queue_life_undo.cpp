@@ -77,11 +77,9 @@ std::vector<Life::Pair> Life::some_pairs() {
                 add(decide::QueueRemoved{local.name}, decide::QueueSet{queue});
             }
             break;
-        case 2: {
-            decide::ClusterQueue made = some_queue("trial");
-            add(decide::QueueSet{made}, decide::QueueRemoved{"trial"});
+        case 2:
+            add(decide::QueueSet{some_queue("trial")}, decide::QueueRemoved{"trial"});
             break;
-        }
         case 3:
             if (!world.cohorts.empty()) {
                 const auto& cohort = choices.one_of(world.cohorts)->second;
