@@ -130,8 +130,12 @@ void Life::check_undo() {
         decide::State plain = state;
         decide::State moved = state;
         // Whoever is tried again learns the numbers of now: let that be everybody in both.
-        for (decide::State* each : {&plain, &moved})
-            apply(*each, decide::CohortSet{{"another", {}, {}, {}}});
+        for (decide::State* each : {&plain, &moved}) {
+            for (const auto& [name, flavor] : world.flavors) {
+                apply(*each, decide::FlavorRemoved{name});
+                apply(*each, decide::FlavorSet{flavor});
+            }
+        }
         apply(moved, change);
         apply(moved, back);
         decide::decide(plain, now);
