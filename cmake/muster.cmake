@@ -85,7 +85,7 @@ function(muster_oracle)
   target_link_libraries(oracle_test PRIVATE ${arg_DEPS} muster_warnings)
   add_test(NAME oracle COMMAND oracle_test)
   add_test(NAME oracle_server COMMAND oracle_test --server)
-  add_test(NAME oracle_remedies COMMAND oracle_test --remedies)
+  add_test(NAME oracle_remedies COMMAND oracle_test --remedies --every 6)
 endfunction()
 
 # The parsers under fuzzing, one file each in test/fuzz/: a test program that takes their seeds and mutations of

@@ -152,6 +152,7 @@ void FakeNode::beat() {
 }
 
 void FakeNode::lose(const std::string& node, Duration span) {
+    ++losses_;
     lost_.insert(node);
     for (auto process = processes_.begin(); process != processes_.end();) {
         process = process->second.node == node ? processes_.erase(process) : std::next(process);

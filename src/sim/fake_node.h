@@ -57,6 +57,8 @@ public:
     /// How often a process was started for each pod uid; more than once is a broken promise.
     const std::map<std::string, int>& starts() const { return starts_; }
     std::size_t running() const;
+    /// How often a node was lost.
+    int losses() const { return losses_; }
 
 private:
     enum class Phase { starting, running, ready, ending, ended };
@@ -96,6 +98,7 @@ private:
     std::map<std::string, int> starts_;
     std::map<std::string, RayJob> jobs_;  // By submission id.
     int last_address_ = 0;
+    int losses_ = 0;
 };
 
 }  // namespace muster::sim

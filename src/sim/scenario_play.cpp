@@ -93,10 +93,11 @@ std::string play_calm(const ScenarioFile& file) {
     if (const auto* wrong = std::get_if<std::string>(&read)) return *wrong;
     const Scenario& scenario = std::get<Scenario>(read);
     const Came came = play(scenario, 1, Faults::none());
-    if (runs_on(scenario, "sim"))
-        return differ(file, comparable(came.printed), comparable(scenario.expected), "on sim");
-    if (came.printed.find("cannot be run on sim") != std::string::npos) return {};
-    return "scenario " + file.name + " says that it does not run on sim, and it does";
+    const std::string wanted = comparable(scenario.expected);
+    if (runs_on(scenario, "sim")) return differ(file, comparable(came.printed), wanted, "on sim");
+    // A verb is missing, or the controllers around the planner do more than it does alone.
+    if (comparable(came.printed) != wanted) return {};
+    return "scenario " + file.name + " says that it does not come out so on sim, and it does";
 }
 
 std::string play_faulty(const ScenarioFile& file, std::uint64_t seed) {
