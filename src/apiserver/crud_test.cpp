@@ -42,6 +42,42 @@ TEST_CASE("a write is answered only when it is durable") {
     CHECK(reply->status == 201);
 }
 
+TEST_CASE("a read sees what was taken before it, unless it names a version") {
+    TestServer server;
+    const auto ask = [&](const std::string& method, const std::string& target, std::string body) {
+        auto reply = std::make_shared<Reply>();
+        server.server.handle(server.request(method, target, std::move(body)), reply);
+        return reply;
+    };
+    ask("POST", maps, map_named("m"));
+    const ReplyPtr got = ask("GET", maps + "/m", "");
+    const ReplyPtr any = ask("GET", maps + "/m?resourceVersion=0", "");
+    const ReplyPtr other = ask("GET", maps + "/n", "");
+    const ReplyPtr listed = ask("GET", maps, "");
+    const ReplyPtr elsewhere = ask("GET", pods, "");
+    const ReplyPtr watched = ask("GET",
+                                 maps +
+                                     "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true"
+                                     "&resourceVersionMatch=NotOlderThan",
+                                 "");
+    CHECK(got->answers == 0);
+    CHECK(any->status == 404);
+    CHECK(other->status == 404);
+    CHECK(listed->answers == 0);
+    CHECK(elsewhere->status == 200);
+    CHECK(watched->answers == 0);
+    server.loop.run();
+    CHECK(got->status == 200);
+    CHECK(listed->json()["items"][0]["metadata"]["name"].text() == "m");
+    CHECK(watched->story() == "ADDED m, BOOKMARK ");
+
+    ask("DELETE", maps + "/m", "");
+    const ReplyPtr gone = ask("GET", maps + "/m", "");
+    CHECK(gone->answers == 0);
+    server.loop.run();
+    CHECK(gone->status == 404);
+}
+
 TEST_CASE("a name that is taken is refused") {
     TestServer server;
     server.post(maps, map_named("m"));

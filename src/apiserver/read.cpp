@@ -8,6 +8,7 @@
 
 #include "api/json.h"
 #include "apiserver/answer.h"
+#include "apiserver/commit.h"
 #include "apiserver/snapshot.h"
 #include "apiserver/status_error.h"
 #include "apiserver/stored.h"
@@ -185,8 +186,7 @@ void check_list_options(const net::Request& request, std::optional<std::int64_t>
         throw bad_request("specifying resource version is not allowed when using continue");
 }
 
-void answer_list(Context& context, const ExchangePtr& exchange) {
-    const Selection selection = Selection::of(*exchange);
+void answer_list(Context& context, const ExchangePtr& exchange, const Selection& selection) {
     const net::Request& request = exchange->request;
     Continue from;
     const std::string_view token = request.query_value("continue");
@@ -299,22 +299,35 @@ void when_fresh(Context& context, const ExchangePtr& exchange, std::int64_t vers
     Wait::step(context, exchange, version, then, fresh_tries);
 }
 
+void when_current(Context& context, const ExchangePtr& exchange, store::Revision staged,
+                  std::function<void()> then) {
+    const auto version = requested_version(exchange->request);
+    when_durable(context, version ? 0 : staged,
+                 [&context, exchange, version, then = std::move(then)] {
+                     when_fresh(context, exchange, version.value_or(0), then);
+                 });
+}
+
 void serve_get(Context& context, const ExchangePtr& exchange) {
-    when_fresh(context, exchange, requested_version(exchange->request).value_or(0),
-               [&context, exchange] {
-                   const Route& route = exchange->route;
-                   const store::Entry* entry =
-                       context.store.find(key_of(*exchange->kind, route.ns, route.name));
-                   if (entry == nullptr) throw not_found(exchange->kind->resource(), route.name);
-                   send_object(context, *exchange, 200, {}, entry->value);
-               });
+    const std::string key = key_of(*exchange->kind, exchange->route.ns, exchange->route.name);
+    when_current(context, exchange, context.store.newest(key).revision, [&context, exchange, key] {
+        const store::Entry* entry = context.store.find(key);
+        if (entry == nullptr) throw not_found(exchange->kind->resource(), exchange->route.name);
+        send_object(context, *exchange, 200, {}, entry->value);
+    });
 }
 
 void serve_list(Context& context, const ExchangePtr& exchange) {
-    const bool continued = !exchange->request.query_value("continue").empty();
-    const std::int64_t version = continued ? 0 : requested_version(exchange->request).value_or(0);
-    when_fresh(context, exchange, version,
-               [&context, exchange] { answer_list(context, exchange); });
+    Selection selection = Selection::of(*exchange);
+    const store::Revision staged = context.store.staged_under(selection.prefix);
+    auto answer = [&context, exchange, selection = std::move(selection)] {
+        answer_list(context, exchange, selection);
+    };
+    if (exchange->request.query_value("continue").empty()) {
+        when_current(context, exchange, staged, std::move(answer));
+    } else {
+        when_fresh(context, exchange, 0, std::move(answer));
+    }
 }
 
 }  // namespace muster::apiserver

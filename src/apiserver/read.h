@@ -42,4 +42,10 @@ std::optional<std::int64_t> requested_version(const net::Request& request);
 void when_fresh(Context& context, const ExchangePtr& exchange, std::int64_t version,
                 std::function<void()> then);
 
+/// Runs `then` when a read may be answered: once the version that it names is visible, or, when it
+/// names none, `staged`, the newest write that the server took before it of what it reads. Who
+/// starts anew would otherwise not see what it did before, and do another thing as well.
+void when_current(Context& context, const ExchangePtr& exchange, store::Revision staged,
+                  std::function<void()> then);
+
 }  // namespace muster::apiserver

@@ -80,11 +80,15 @@ WatchStream::Start start_of(Context& context, const net::Request& request) {
 void serve_watch(Context& context, const ExchangePtr& exchange) {
     static_cast<void>(start_of(context, exchange->request));  // Refuse before waiting.
     auto stream = std::make_shared<WatchStream>(context, exchange);
-    const auto version = requested_version(exchange->request);
-    const bool initial = query_flag(exchange->request, "sendInitialEvents");
-    when_fresh(context, exchange, initial ? version.value_or(0) : 0, [&context, exchange, stream] {
+    const auto begin = [&context, exchange, stream] {
         stream->begin(start_of(context, exchange->request));
-    });
+    };
+    if (query_flag(exchange->request, "sendInitialEvents")) {
+        const std::string prefix = Selection::of(*exchange).prefix;
+        when_current(context, exchange, context.store.staged_under(prefix), begin);
+    } else {
+        when_fresh(context, exchange, 0, begin);
+    }
 }
 
 WatchStream::WatchStream(Context& context, ExchangePtr exchange)

@@ -233,8 +233,7 @@ TEST_CASE("so they do on bad days") {
     for (std::uint64_t seed = 1; seed <= 8; ++seed) {
         Random random(seed);
         Faults faults = Faults::draw(random);
-        faults.node_loss_every = Duration{};     // Who lost a pod of a group has to make another.
-        faults.server_crash_every = Duration{};  // The other stories play these.
+        faults.node_loss_every = Duration{};  // Who lost a pod of a group has to make another.
         if (seed % 3 == 0) faults.crash_at_write = 20;
         CAPTURE(seed);
         CAPTURE(faults.text());

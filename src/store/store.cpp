@@ -123,6 +123,14 @@ Entry Store::newest(std::string_view key) const {
     return {std::string(key), nullptr, 0};
 }
 
+Revision Store::staged_under(std::string_view prefix) const {
+    Revision newest = 0;
+    for (const auto& [key, entry] : state_->newest_staged) {
+        if (key.starts_with(prefix)) newest = std::max(newest, entry.revision);
+    }
+    return newest;
+}
+
 std::vector<Entry> Store::range(std::string_view prefix, std::string_view start_after,
                                 std::size_t limit) const {
     const auto& entries = state_->entries;

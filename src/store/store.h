@@ -73,6 +73,10 @@ public:
     /// value: absent.
     Entry newest(std::string_view key) const;
 
+    /// The revision of the newest write under this prefix that is staged and not yet visible; 0:
+    /// there is none.
+    Revision staged_under(std::string_view prefix) const;
+
     /// At most `limit` visible entries with this prefix, after `start_after` (exclusive; empty:
     /// from the first), in key order.
     std::vector<Entry> range(std::string_view prefix, std::string_view start_after,

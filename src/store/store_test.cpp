@@ -56,6 +56,8 @@ TEST_CASE("nothing is visible or answered before it is durable") {
     CHECK(world.put("a", "1", 0) == Staged::accepted);
     CHECK(world.value("a") == "-");
     CHECK(*world.store->newest("a").value == "1");
+    CHECK(world.store->staged_under("a") == 1);
+    CHECK(world.store->staged_under("b") == 0);
     CHECK(world.store->revision() == 0);
     CHECK(world.store->next_revision() == 2);
     CHECK(world.seen.empty());
