@@ -75,6 +75,7 @@ private:
 
     void set_up(const std::map<std::string, std::int64_t>& quotas) {
         decide::Options options;
+        options.reasons = decide::Options::Reasons::left_out;
         if (policy_.sharing == Policy::Sharing::fair) options.fair_sharing.emplace();
         apply(state_, decide::OptionsSet{options});
         apply(state_, decide::NamespaceSet{name_space, {}});

@@ -67,8 +67,7 @@ void forget(World& world, WorkloadId id) {
     if (entry.local_queue) world.local_queue(*entry.local_queue).members.erase(id);
     world.shapes.drop(entry.shape);
     world.backoffs.erase({entry.not_before, id});
-    for (auto* set : {&world.to_place, &world.to_check, &world.to_tell, &world.to_repair})
-        set->erase(id);
+    world.to_repair.erase(id);
     world.barred_by.erase(id);
     entry = {};
     world.workload_names.release(id);
@@ -102,6 +101,7 @@ Held held_of(World& world, WorkloadId id, const Assignment& assignment) {
     Held held;
     held.queue = world.queue_id(assignment.cluster_queue);
     const Shape& shape = world.shapes.of(world.workload(id).shape);
+    std::vector<std::string> names;
     for (const PodSetAssignment& set : assignment.pod_sets) {
         PodSetFit fit;
         fit.count = set.count;
@@ -113,11 +113,12 @@ Held held_of(World& world, WorkloadId id, const Assignment& assignment) {
         }
         const auto need = std::find_if(shape.pod_sets.begin(), shape.pod_sets.end(),
                                        [&](const PodSetNeed& n) { return n.name == set.name; });
-        held.names.push_back(set.name);
+        names.push_back(set.name);
         held.live.push_back(need == shape.pod_sets.end() ? set.count
                                                          : std::min(set.count, need->count));
         held.pod_sets.push_back(std::move(fit));
     }
+    held.names = std::make_shared<const std::vector<std::string>>(std::move(names));
     return held;
 }
 
@@ -413,7 +414,7 @@ struct Apply {
         entry.told.reset();
         world.hold(*id, std::move(held));
         if (entry.object == Object::exists) {
-            world.ledger.promise(change.id, world.held_shape(*id));
+            world.promise_pods(*id);
         }
     }
 
@@ -449,7 +450,7 @@ struct Apply {
             entry.phase = Phase::holding;
             entry.seen = Seen::observed;
             world.list_anew(*id);
-            world.ledger.promise(change.id, world.held_shape(*id));
+            world.promise_pods(*id);
             world.to_check.insert(*id);
             world.to_try.insert(
                 entry.held->queue);  // Whoever preempted it may have to choose anew.
@@ -459,8 +460,8 @@ struct Apply {
     void block_anew() const {
         if (!std::exchange(world.unready, {}).empty()) world.wake_all();
         for (const QueueEntry& queue : world.queues) {
-            for (const WorkloadId id : queue.holders)
-                world.book_stage(id);
+            for (const HolderTurn& holder : queue.holders)
+                world.book_stage(holder.workload);
         }
     }
 
@@ -472,10 +473,12 @@ struct Apply {
                 take_out_waiting(world, static_cast<QueueId>(i));
         }
         if (world.options.fair_sharing != change.options.fair_sharing ||
-            world.options.undeclared != change.options.undeclared) {
+            world.options.undeclared != change.options.undeclared ||
+            world.options.reasons != change.options.reasons) {
             world.wake_all();
         }
         world.options = change.options;
+        ++world.plans_version;
         block_anew();
         world.topologies.set_profile(change.options.topologies);
         world.wake_bound_to_nodes();

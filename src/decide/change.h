@@ -137,10 +137,14 @@ struct Options {
     /// `until_pods_ready`: nobody gets quota while a workload of any queue that has some is not
     /// ready.
     enum class Blocking { never, until_pods_ready };
+    /// Why everyone waits is found out and told; or never, where only starts and evictions count
+    /// (replay, forecasts): then there are no `waits`, and reasons are not kept up to date.
+    enum class Reasons { told, left_out };
     Capacity capacity = Capacity::per_node;
     Order order = Order::priority;
     Undeclared undeclared = Undeclared::block;
     Blocking blocking = Blocking::never;
+    Reasons reasons = Reasons::told;
     /// Absent: classical preemption and order. An empty list stands for both strategies.
     std::optional<std::vector<Strategy>> fair_sharing;
     std::optional<AdmissionSharing> admission_sharing{};  // Absent: nobody's use is counted.

@@ -14,9 +14,6 @@ namespace {
 using Phase = WorkloadEntry::Phase;
 using Seen = WorkloadEntry::Seen;
 
-// Where Kueue would wait without end, for as long as this it is done as there.
-constexpr Duration patience_limit = seconds(60);
-
 // Which head is in front is shown, but is not news for those behind it.
 bool same_news(const WaitReason& a, const WaitReason& b) {
     if (a.rule == WaitReason::Rule::behind_head && b.rule == a.rule) {
@@ -25,9 +22,12 @@ bool same_news(const WaitReason& a, const WaitReason& b) {
     return a == b;
 }
 
-}  // namespace
-
-namespace {
+// What else it waits for than quota is not found again by trying it alone.
+bool keeps_its_reason(const WaitReason& reason) {
+    return reason.rule == WaitReason::Rule::preemption_gated ||
+           reason.rule == WaitReason::Rule::preemption_circle ||
+           reason.rule == WaitReason::Rule::pods_not_ready;
+}
 
 std::optional<Time> next_look(const World& world, Time now) {
     std::optional<Time> next;
@@ -70,6 +70,7 @@ void Deciding::settle() {
     if (std::exchange(world.structure_changed, false)) {
         world.tree.settle();
         world.find_roots();
+        ++world.plans_version;
         for (std::size_t i = 1; i < world.queues.size(); ++i) {
             const auto id = static_cast<QueueId>(i);
             const auto before = std::pair(world.queue(id).active, world.queue(id).detail);
@@ -90,7 +91,8 @@ void Deciding::settle() {
     for (const QueueId id : queues) {
         settle_queue(id);
         const QueueEntry& entry = world.queue(id);
-        world.to_check.insert(entry.holders.begin(), entry.holders.end());
+        for (const HolderTurn& holder : entry.holders)
+            world.to_check.insert(holder.workload);
         for (const LocalQueueId local : entry.local_queues) {
             const auto& members = world.local_queue(local).members;
             world.to_place.insert(members.begin(), members.end());
@@ -103,6 +105,15 @@ void Deciding::settle_queue(QueueId id) {
     QueueEntry& entry = world.queue(id);
     entry.active = QueueReport::Active::ready;
     entry.detail.clear();
+    entry.told_free.reset();
+    entry.has_topologies = false;
+    for (const GroupPlan& group : entry.plan.groups) {
+        for (const FlavorId flavor : group.flavors) {
+            const auto& spec = world.book.spec(flavor);
+            entry.has_topologies |= spec && !spec->topology.empty();
+        }
+    }
+    entry.is_plain = id != no_queue && !entry.has_topologies && !entry.plan.preempts();
     if (!entry.spec) return;
     if (entry.spec->stop != StopPolicy::none) {
         entry.active = QueueReport::Active::stopped;
@@ -143,7 +154,7 @@ void Deciding::settle_queue(QueueId id) {
 }
 
 void Deciding::evict() {
-    for (const WorkloadId id : std::exchange(world.to_check, {})) {
+    for (const WorkloadId id : world.to_check.take()) {
         auto evict = must_go(id);
         if (!evict) continue;
         mark_evicting(id);
@@ -194,7 +205,7 @@ void Deciding::find_places() {
         world.to_place.insert(world.backoffs.begin()->second);
         world.backoffs.erase(world.backoffs.begin());
     }
-    for (const WorkloadId id : std::exchange(world.to_place, {})) {
+    for (const WorkloadId id : world.to_place.take()) {
         const WorkloadEntry& entry = world.workload(id);
         if (entry.phase != Phase::waiting) continue;
         world.to_tell.insert(id);
@@ -218,14 +229,17 @@ void Deciding::rest() {
     wake_for_topologies();
     wake_freed_trees();
     while (!world.to_try.empty() || wake_gangs())
-        round(queues_of_round());
+        round(queues_of_round(), Trying::where_there_is_hope);
     tell_overtaken();
 }
 
-std::set<QueueId> Deciding::queues_of_round() const {
-    std::set<QueueId> queues = world.to_try;
-    for (const QueueId id : world.to_try) {
-        const auto tree = world.queues_by_root.find(world.tree.root_of(world.queue(id).plan.node));
+IdSet<QueueId> Deciding::queues_of_round() const {
+    IdSet<QueueId> queues = world.to_try;
+    IdSet<QuotaNode> roots;
+    for (const QueueId id : world.to_try)
+        roots.insert(world.tree.root_of(std::as_const(world).queue(id).plan.node));
+    for (const QuotaNode root : roots) {
+        const auto tree = world.queues_by_root.find(root);
         if (tree == world.queues_by_root.end()) continue;
         for (const QueueId other : tree->second) {
             if (world.standing.contains(other)) queues.insert(other);
@@ -235,14 +249,14 @@ std::set<QueueId> Deciding::queues_of_round() const {
 }
 
 // Heads that are never parked keep their places in topologies also from those of other trees.
-std::set<QueueId> Deciding::with_keepers(std::set<QueueId> queues) const {
-    std::set<QuotaNode> roots;
-    bool places = false;
-    for (const QueueId id : queues) {
-        places = places || world.has_topologies(id);
-        roots.insert(world.tree.root_of(world.queue(id).plan.node));
+IdSet<QueueId> Deciding::with_keepers(IdSet<QueueId> queues) const {
+    if (std::none_of(queues.begin(), queues.end(),
+                     [this](QueueId id) { return world.has_topologies(id); })) {
+        return queues;
     }
-    if (!places) return queues;
+    IdSet<QuotaNode> roots;
+    for (const QueueId id : queues)
+        roots.insert(world.tree.root_of(world.queue(id).plan.node));
     for (const QueueId other : world.standing) {
         if (world.queue(other).pending.is_strict() && world.has_topologies(other) &&
             !roots.contains(world.tree.root_of(world.queue(other).plan.node))) {
@@ -284,121 +298,42 @@ void Deciding::end_patience() {
     });
 }
 
-// Nodes and other pods have changed: everybody who may wait for a place is tried again.
-void Deciding::wake_for_topologies() {
-    if (!std::exchange(world.topologies_changed, false)) return;
-    for (std::size_t i = 1; i < world.queues.size(); ++i) {
-        const auto id = static_cast<QueueId>(i);
-        for (const GroupPlan& group : world.queue(id).plan.groups) {
-            for (const FlavorId flavor : group.flavors) {
-                const auto& spec = world.book.spec(flavor);
-                if (spec && !spec->topology.empty()) world.wake_tree(id);
-            }
-        }
-    }
-}
-
-// What was given back is first for those who stand in front of their queues and for those who gave
-// it back: for one round, with topologies for as many as they take, which is how it was seen. Then
-// everybody in the tree is tried again. When several gave back at once, StrictFIFO's heads wait for
-// the others.
-void Deciding::wake_freed_trees() {
-    if (world.to_wake.empty()) return;
-    struct Freed {
-        std::int64_t times = 0;
-        std::int64_t unheard = 0;
-    };
-    std::map<QuotaNode, Freed> freed;
-    for (const auto& [id, gifts] : std::exchange(world.to_wake, {})) {
-        // Kueue finds the tree by the local queue and knows none that is stopped.
-        const auto unheard =
-            std::count_if(gifts.from.begin(), gifts.from.end(), [&](LocalQueueId local) {
-                const auto& spec = world.local_queue(local).spec;
-                return !spec || spec->stop != StopPolicy::none;
-            });
-        Freed& all = freed[world.tree.root_of(world.queue(id).plan.node)];
-        all.times += gifts.times;
-        all.unheard += unheard;
-        if (unheard > 0) world.late_wakes.try_emplace(id, now + patience_limit);
-    }
-    const std::set<QueueId> requeued = std::exchange(world.requeued, {});
-    std::set<QueueId> others = std::exchange(world.to_try, {});
-    for (const auto& [root, gifts] : freed) {
-        for (const QueueId id : world.queues_by_root[root]) {
-            const Pending& pending = world.queue(id).pending;
-            const bool heads =
-                pending.is_strict() && world.standing.contains(id) && gifts.times == 1;
-            if (heads || pending.leader() || requeued.contains(id)) world.to_try.insert(id);
-        }
-    }
-    while (!world.to_try.empty()) {
-        round(with_keepers(world.to_try));
-        std::erase_if(world.to_try, [&](QueueId id) {
-            if (world.has_topologies(id)) return false;
-            others.insert(id);
-            return true;
-        });
-    }
-    world.to_try.insert(others.begin(), others.end());
-    for (const auto& [root, gifts] : freed) {
-        if (gifts.times == gifts.unheard) continue;
-        for (const QueueId id : world.queues_by_root[root]) {
-            world.queue(id).pending.wake();
-            world.to_try.insert(id);
-        }
-    }
-}
-
-// After any change on the nodes gangs are tried again, also when they were blocked before: once
-// what is promised has its seats, so that a gang tried twice gets the same answer.
-bool Deciding::wake_gangs() {
-    if (world.node_bound.empty()) return false;
-    world.ledger.settle();
-    if (world.gangs_tried == world.ledger.version()) return false;
-    world.gangs_tried = world.ledger.version();
-    world.wake_bound_to_nodes();
-    return !world.to_try.empty();
-}
-
 void Deciding::block(QueueId id, ClassKey key, WaitReason reason) {
-    const Pending::News news = world.queue(id).pending.block(key, std::move(reason));
-    if (news != Pending::News::none) {
-        Pending::News& told = world.classes_to_tell[{id, key}];
-        told = std::max(told, news);
-    }
+    QueueEntry& entry = world.queue(id);
+    entry.told_free.reset();
+    tell_class(id, key, entry.pending.block(key, std::move(reason)));
     blocked[{id, key}] = admitted.size();
 }
 
+void Deciding::tell_class(QueueId id, ClassKey key, Pending::News news) {
+    if (news == Pending::News::none) return;
+    Pending::News& told = world.classes_to_tell[{id, key}];
+    told = std::max(told, news);
+}
+
 // Whoever was tried before the last admission is tried once more, so that the numbers of its reason
-// are those at rest. Admissions only take, so it still does not fit.
+// are those at rest.
 void Deciding::refresh_reasons() {
+    if (world.options.reasons == Options::Reasons::left_out) return;
     const std::set<WorkloadId> nobody;
     for (const auto& [which, admitted_before] : std::exchange(blocked, {})) {
         const auto& [id, key] = which;
         const Pending& pending = world.queue(id).pending;
         if (admitted_before == admitted.size() || !pending.has(key) || !pending.is_blocked(key))
             continue;
-        const WaitReason::Rule rule = pending.reason_of(key)->rule;
-        if (rule == WaitReason::Rule::preemption_gated ||
-            rule == WaitReason::Rule::preemption_circle ||
-            rule == WaitReason::Rule::pods_not_ready) {
-            continue;
-        }
+        if (keeps_its_reason(*pending.reason_of(key))) continue;
         Try what{id, key, pending.members_of(key).begin()->workload};
         what.preempting = Try::Preempting::left_out;
         Attempt again = evaluate({world, world.tree, nobody}, world.ledger, what);
-        if (again.mode == Attempt::Mode::fit) {
-            // Places depend on what others have left: it may fit now. It was tried in its turn.
-            VERIFY(std::any_of(again.fit.pod_sets.begin(), again.fit.pod_sets.end(),
-                               [](const PodSetFit& set) { return set.places.has_value(); }));
-            continue;
-        }
+        // It may fit after all: in places that others have left, or in a flavor that its queue
+        // passes over for one that it would have to take back. It was tried in its turn.
+        if (again.mode == Attempt::Mode::fit) continue;
         // The condition names what it was tried for, as in Kueue, which does not try it again.
         const WaitReason& last = *pending.reason_of(key);
         const WaitReason::Rule tried = last.named.value_or(last.rule);
-        again.reason.named.reset();
-        if (tried != again.reason.rule) again.reason.named = tried;
-        block(id, key, std::move(again.reason));
+        again.reason->named.reset();
+        if (tried != again.reason->rule) again.reason->named = tried;
+        block(id, key, std::move(*again.reason));
     }
 }
 
@@ -417,6 +352,11 @@ void Deciding::tell_overtaken() {
 
 // Gives out the reasons that are news. From here on nothing is decided any more.
 void Deciding::tell() {
+    if (world.options.reasons == Options::Reasons::left_out) {
+        world.classes_to_tell.clear();
+        world.to_tell.take();
+        return;
+    }
     for (const auto& [which, news] : std::exchange(world.classes_to_tell, {})) {
         const auto& [id, key] = which;
         const Pending& pending = world.queue(id).pending;
@@ -435,7 +375,7 @@ void Deciding::tell() {
         if (head) entry.told_head = head->turn.workload;
         if (head) world.to_tell.insert(head->turn.workload);
     }
-    for (const WorkloadId id : std::exchange(world.to_tell, {})) {
+    for (const WorkloadId id : world.to_tell.take()) {
         WorkloadEntry& entry = world.workload(id);
         auto reason = world.reason_now(id, now);
         if (reason == nullptr || (entry.told != nullptr && same_news(*entry.told, *reason))) {

@@ -1,17 +1,21 @@
-// decide/deciding.h - one decision in the making: what its steps share. Only cycle.cpp and
-// round.cpp include this.
+// decide/deciding.h - one decision in the making: what its steps share. Only the files of its steps
+// include this.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
-#include "decide/evaluate.h"
+#include "decide/turns.h"
 #include "decide/world.h"
 
 namespace muster::decide {
+
+/// Where Kueue would wait without end, for as long as this it is done as there.
+constexpr Duration patience_limit = seconds(60);
 
 /// Its steps run in the order in which they stand here.
 struct Deciding {
@@ -19,19 +23,23 @@ struct Deciding {
     struct Progress {
         FlavorMemory memory;
         std::set<FlavorMemory> seen;  // Since anything moved.
+        Try::Preempting preempting = Try::Preempting::considered;
     };
 
     World& world;
     Time now;
     Decision decision{};
-    std::set<WorkloadId> admitted{};  // By this decision.
-    std::set<QueueId> visited{};
+    IdSet<WorkloadId> admitted{};  // By this decision.
+    IdSet<QueueId> visited{};
     // Tried and not fitting, with the number of admissions before.
     std::map<std::pair<QueueId, ClassKey>, std::size_t> blocked{};
     std::map<WorkloadId, Progress> progress{};
     std::set<WorkloadId> searched{};          // Have tried all flavors since anything moved.
     std::map<QuotaNode, std::size_t> idle{};  // By root: rounds without effect, one after another.
     std::set<std::pair<QueueId, ClassKey>> overtaken{};  // Would have fitted but for others.
+    // Of one round; here, so that their memory serves the next one.
+    std::vector<Nominee> nominees{};
+    std::vector<Nominee*> hopeful{};
 
     void settle();
     std::optional<Time> add_up_uses();
@@ -51,8 +59,8 @@ struct Deciding {
     void repair();
     bool repair(WorkloadId id, const std::string& node);
     bool wake_gangs();
-    std::set<QueueId> queues_of_round() const;
-    std::set<QueueId> with_keepers(std::set<QueueId> queues) const;
+    IdSet<QueueId> queues_of_round() const;
+    IdSet<QueueId> with_keepers(IdSet<QueueId> queues) const;
     /// Searches that had come to nothing may come to something.
     void moved();
     /// It may still hold up its queue as Kueue would let it.
@@ -60,9 +68,37 @@ struct Deciding {
     void be_patient(WorkloadId id);
     void tell_overtaken();
     void block(QueueId id, ClassKey key, WaitReason reason);
+    void tell_class(QueueId id, ClassKey key, Pending::News news);
+    std::vector<Amount> free_in(QueueId id) const;
+
+    // wake.cpp: whom it is worth trying.
+
+    /// Has the class's plan of flavors ready.
+    const FlavorPlan& know_plan(QueueId id, ClassKey key);
+    bool is_measured(QueueId id, ClassKey key);
+    bool may_start(QueueId id, ClassKey key, Headroom& free);
+    Try::Reasons reasons_for(QueueId id, ClassKey key);
+    bool anyone_may_start(QueueId id);
+    /// Those of one tree who hear first of what was given back.
+    enum class Heads { hear, wait };
+    void try_in_front(const std::vector<QueueId>& queues, const IdSet<QueueId>& requeued,
+                      Heads heads);
+    void wake_all_in(const std::vector<QueueId>& queues);
+    /// Nobody of the queue may start: all are blocked, with reasons of now.
+    void pass_over_all(QueueId id);
+    /// It does not fit for certain: it is blocked as if it had been tried.
+    void pass_over(QueueId id, const Pending::Candidate& candidate);
+    /// Whether somebody in these queues of one tree may start or preempt. Puts aside, one of each
+    /// queue at a time, those that would be tried in vain before.
+    bool has_hope(QuotaNode root, std::span<const QueueId> queues);
+    enum class Trying { everybody, where_there_is_hope };
+    /// The queues with their roots, by root; without trees in which nobody can start: as far as
+    /// this round is concerned, they are at rest.
+    std::vector<std::pair<QuotaNode, QueueId>> with_hope(const IdSet<QueueId>& queues,
+                                                         Trying trying);
     /// One round: of each of the queues that has someone, the first is tried against the state as
     /// it is; then all of them come to their turn. Queues at rest leave `to_try`.
-    void round(const std::set<QueueId>& queues);
+    void round(const IdSet<QueueId>& queues, Trying trying);
 };
 
 }  // namespace muster::decide

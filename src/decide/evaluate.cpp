@@ -46,11 +46,14 @@ struct Evaluation {
     // Whom the last search for one resource found: most workloads need no other.
     std::optional<Preemptor> asked{};
     std::vector<Victim> answered{};
+    std::optional<FlavorPlan> own_plan{};  // Where the queue has none ready.
 
+    const FlavorPlan& plan();
     Attempt without_quota();
     Attempt with_counts(const std::vector<std::int64_t>& counts);
     FlavorAnswer flavors(const std::vector<std::int64_t>& counts);
     void check_nodes(Attempt& attempt, const Shape& wanted);
+    void explain(Attempt& attempt, FlavorAnswer& answer, Placing& placing) const;
     Placing find_places(FlavorAnswer& answer, const Shape& wanted) const;
     std::set<std::string> out_with(const std::vector<Victim>& victims) const;
     std::vector<Victim> victims(FlavorAnswer& answer, const Shape& wanted, const Placing& placing);
@@ -82,16 +85,24 @@ Preemptor Evaluation::preemptor() const {
     return made;
 }
 
+const FlavorPlan& Evaluation::plan() {
+    if (own_plan) return *own_plan;
+    const World& world = scene.world;
+    const QueueEntry& entry = world.queue(what.queue);
+    if (!world.structure_changed) {
+        const FlavorPlan* known = entry.pending.plan_of(what.key, world.plans_version);
+        if (known != nullptr) return *known;
+    }
+    own_plan = plan_flavors(world.book, entry.plan, &world.topologies, shape);
+    return *own_plan;
+}
+
 FlavorAnswer Evaluation::flavors(const std::vector<std::int64_t>& counts) {
-    FlavorSearch search{scene.tree,
-                        scene.world.book,
-                        scene.world.queue(what.queue).plan,
-                        scene.world.options,
-                        {},
-                        what.memory,
-                        what.pinned,
-                        &scene.world.topologies,
-                        what.patient};
+    FlavorSearch search{scene.tree,  scene.world.book,    scene.world.queue(what.queue).plan,
+                        plan(),      scene.world.options, {},
+                        what.memory, what.pinned,         what.patient};
+    if (what.reasons == Try::Reasons::left_out)
+        search.obstacles = FlavorSearch::Obstacles::left_out;
     const bool alone = what.preempting == Try::Preempting::left_out;
     search.outlook = [this, alone](FlavorResource contested, Amount amount) {
         if (alone) return PreemptionOutlook{};
@@ -107,7 +118,9 @@ FlavorAnswer Evaluation::flavors(const std::vector<std::int64_t>& counts) {
 
 Attempt Evaluation::with_counts(const std::vector<std::int64_t>& counts) {
     FlavorAnswer answer = flavors(counts);
-    const Shape wanted = decide::with_counts(shape, counts);
+    const bool is_whole = counts == counts_of(shape);
+    const Shape part = is_whole ? Shape{} : decide::with_counts(shape, counts);
+    const Shape& wanted = is_whole ? shape : part;
     Placing placing = find_places(answer, wanted);
     Attempt attempt;
     attempt.mode = answer.mode;
@@ -119,20 +132,25 @@ Attempt Evaluation::with_counts(const std::vector<std::int64_t>& counts) {
         check_nodes(attempt, wanted);
         return attempt;
     }
-    attempt.reason.rule =
-        answer.mode == Mode::preempt ? WaitReason::Rule::quota : answer.no_fit.rule;
-    if (answer.mode == Mode::no_fit) attempt.reason.named = answer.no_fit.named;
-    attempt.reason.obstacles = std::move(answer.no_fit.obstacles);
-    attempt.reason.cluster_queue = scene.world.queue_names.name_of(what.queue);
-    if (placing.ever) {
-        attempt.reason.rule = WaitReason::Rule::exceeds_topology;
-        attempt.reason.named.reset();
-        attempt.reason.places = std::move(placing.ever);
-    } else if (placing.now) {
-        attempt.reason.rule = WaitReason::Rule::topology;
-        attempt.reason.places = std::move(placing.now);
-    }
+    if (what.reasons == Try::Reasons::told) explain(attempt, answer, placing);
     return attempt;
+}
+
+void Evaluation::explain(Attempt& attempt, FlavorAnswer& answer, Placing& placing) const {
+    attempt.reason = std::make_unique<WaitReason>();
+    WaitReason& reason = *attempt.reason;
+    reason.rule = answer.mode == Mode::preempt ? WaitReason::Rule::quota : answer.no_fit.rule;
+    if (answer.mode == Mode::no_fit) reason.named = answer.no_fit.named;
+    reason.obstacles = std::move(answer.no_fit.obstacles);
+    reason.cluster_queue = scene.world.queue_names.name_of(what.queue);
+    if (placing.ever) {
+        reason.rule = WaitReason::Rule::exceeds_topology;
+        reason.named.reset();
+        reason.places = std::move(placing.ever);
+    } else if (placing.now) {
+        reason.rule = WaitReason::Rule::topology;
+        reason.places = std::move(placing.now);
+    }
 }
 
 // Whose quota fits, but who finds no place, may preempt for it; what it then needs of others is all
@@ -141,6 +159,7 @@ Placing Evaluation::find_places(FlavorAnswer& answer, const Shape& wanted) const
     Placing placing;
     if (answer.mode == Mode::no_fit) return placing;
     const World& world = scene.world;
+    if (!world.has_topologies(what.queue) && !wanted.asks_for_places) return placing;
     placing.wants = wants_of(world.book, world.queue(what.queue).plan, wanted, answer.fit);
     if (placing.wants.empty()) return placing;
     const auto& asks = placing.wants.asks;
@@ -185,8 +204,8 @@ void Evaluation::check_nodes(Attempt& attempt, const Shape& wanted) {
     auto refusal = ledger.refusal(wanted, scene.world.options.capacity);
     if (!refusal) return;
     attempt.mode = Mode::no_fit;
-    attempt.reason = reason_of(std::move(*refusal));
-    attempt.reason.cluster_queue = scene.world.queue_names.name_of(what.queue);
+    attempt.reason = std::make_unique<WaitReason>(reason_of(std::move(*refusal)));
+    attempt.reason->cluster_queue = scene.world.queue_names.name_of(what.queue);
 }
 
 std::vector<Victim> Evaluation::victims(FlavorAnswer& answer, const Shape& wanted,

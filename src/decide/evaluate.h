@@ -2,6 +2,7 @@
 // whom would it have to preempt, or why does it wait.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "decide/preempt/victims.h"
@@ -12,6 +13,7 @@ namespace muster::decide {
 /// What is tried, and how.
 struct Try {
     enum class Preempting { considered, left_out };
+    enum class Reasons { told, left_out };
     QueueId queue{};
     ClassKey key;
     WorkloadId workload{};                 // One of the class: whose priority and age count.
@@ -19,17 +21,18 @@ struct Try {
     const Fit* pinned = nullptr;           // Not null: only the flavors of this fit.
     Preempting preempting = Preempting::considered;
     bool patient = false;  // See FlavorSearch.
+    Reasons reasons = Reasons::told;
 };
 
 /// What came of it.
 struct Attempt {
     using Mode = FlavorAnswer::Mode;
     Mode mode = Mode::no_fit;
-    Fit fit;                        // Unless no_fit.
-    std::vector<Victim> victims;    // With preempt; empty: it may preempt nobody, or not enough.
-    WaitReason reason;              // Unless it fits.
-    FlavorMemory memory;            // Not empty: other flavors are left to be tried.
-    bool waits_to_be_free = false;  // See FlavorAnswer.
+    Fit fit;                      // Unless no_fit.
+    std::vector<Victim> victims;  // With preempt; empty: it may preempt nobody, or not enough.
+    std::unique_ptr<WaitReason> reason;  // Null when it fits, or reasons are left out.
+    FlavorMemory memory;                 // Not empty: other flavors are left to be tried.
+    bool waits_to_be_free = false;       // See FlavorAnswer.
 };
 
 /// Tries it against quota, then against nodes. `ledger` is the world's or a copy of it: it is left

@@ -17,7 +17,8 @@ void check_usage(const World& world, std::vector<std::string>& broken) {
     for (const auto& [name, id] : world.queue_names.by_name()) {
         const QueueEntry& entry = world.queue(id);
         std::map<FlavorResource, Amount> sums;
-        for (const WorkloadId holder : entry.holders) {
+        for (const HolderTurn& turn : entry.holders) {
+            const WorkloadId holder = turn.workload;
             const auto& held = world.workload(holder).held;
             if (held == nullptr || held->queue != id) {
                 broken.push_back("queue " + std::string(name) +
@@ -79,7 +80,8 @@ void check_stages(const World& world, std::vector<std::string>& broken) {
     for (const auto& [name, id] : world.queue_names.by_name()) {
         const QueueEntry& entry = world.queue(id);
         for (const WorkloadId reserved : entry.reserved) {
-            if (!entry.holders.contains(reserved))
+            const auto& held = world.workload(reserved).held;
+            if (held == nullptr || !entry.holders.contains(held->listed))
                 broken.push_back(world.name_of(reserved) + " has no quota to be checked for");
         }
     }
@@ -92,10 +94,7 @@ void check_stages(const World& world, std::vector<std::string>& broken) {
 /// Holders stand in the order in which they are preempted.
 void check_order(const World& world, std::vector<std::string>& broken) {
     for (const QueueEntry& entry : world.queues) {
-        if (entry.by_preemption.size() != entry.holders.size()) {
-            broken.push_back("holders and those that may be preempted are not the same");
-        }
-        for (const HolderTurn& turn : entry.by_preemption) {
+        for (const HolderTurn& turn : entry.holders) {
             const WorkloadEntry& holder = world.workload(turn.workload);
             const bool leaves = turn.stage == HolderTurn::Stage::leaving;
             if (holder.held == nullptr || leaves != is_leaving(holder) ||
@@ -110,8 +109,8 @@ void check_order(const World& world, std::vector<std::string>& broken) {
 void check_phases(const World& world, std::vector<std::string>& broken) {
     std::map<WorkloadId, std::int64_t> times;
     for (const QueueEntry& entry : world.queues) {
-        for (const WorkloadId id : entry.holders)
-            ++times[id];
+        for (const HolderTurn& holder : entry.holders)
+            ++times[holder.workload];
         for (const Turn& turn : entry.pending.in_order(Time{}))
             ++times[turn.workload];
     }
@@ -162,6 +161,8 @@ void check_waiting(const World& world, std::vector<std::string>& broken) {
                                      " waits for pods that are ready");
                 continue;
             }
+            // Whoever could preempt for all of its pods does not start with fewer.
+            if (entry.pending.reason_of(key)->rule == WaitReason::Rule::preemption_gated) continue;
             Try what{id, key, entry.pending.members_of(key).begin()->workload};
             what.preempting = Try::Preempting::left_out;
             const Attempt attempt = evaluate({world, tree, nobody}, ledger, what);

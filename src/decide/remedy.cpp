@@ -230,13 +230,12 @@ std::vector<std::string> RemedySearch::holders_by_size() const {
     for (const auto& [name, amount] : amounts)
         all.emplace_back(false, amount.value, name);
     for (const QueueEntry& entry : world_.queues) {
-        for (const WorkloadId holder : entry.holders) {
-            const std::string& name = world_.name_of(holder);
-            if (amounts.contains(name)) continue;
+        for (const HolderTurn& holder : entry.holders) {
+            if (amounts.contains(*holder.name)) continue;
             std::int64_t pods = 0;
-            for (const std::int64_t live : world_.workload(holder).held->live)
+            for (const std::int64_t live : world_.workload(holder.workload).held->live)
                 pods += live;
-            all.emplace_back(true, pods, name);
+            all.emplace_back(true, pods, *holder.name);
         }
     }
     std::sort(all.begin(), all.end());
@@ -256,8 +255,8 @@ std::optional<Remedy> RemedySearch::raise_priority() {
         if (world_.tree.root_of(entry.plan.node) != root) continue;
         for (const Turn& turn : entry.pending.in_order(now_))
             others.insert(world_.workload(turn.workload).priority);
-        for (const WorkloadId holder : entry.holders)
-            others.insert(world_.workload(holder).priority);
+        for (const HolderTurn& holder : entry.holders)
+            others.insert(holder.priority);
     }
     std::vector<std::int64_t> higher;
     for (const std::int64_t other : others) {

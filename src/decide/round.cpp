@@ -24,16 +24,16 @@ constexpr std::size_t most_searches = 64;
 struct Round {
     Deciding& deciding;
     World& world;
-    std::vector<Nominee> nominees{};
-    std::map<QuotaNode, std::set<QueueId>> played{};  // By root.
-    std::set<QuotaNode> effect{};                     // Roots where something happened.
-    std::set<QuotaNode> restless{};                   // Where only the order of trying changed.
+    std::vector<Nominee>& nominees;
+    std::vector<std::pair<QuotaNode, QueueId>> played{};  // With their roots.
+    IdSet<QuotaNode> effect{};                            // Roots where something happened.
+    IdSet<QuotaNode> restless{};                          // Where only the order of trying changed.
     std::set<WorkloadId> preempted{};
     std::map<QuotaNode, std::vector<Victim>> gone{};  // The same, by root.
     std::vector<std::pair<QuotaNode, Share>> kept{};  // Room kept until the end of the round.
     std::vector<std::string> kept_places{};           // The same in topologies: who holds them.
 
-    void nominate(const std::set<QueueId>& queues);
+    void nominate(const std::vector<std::pair<QuotaNode, QueueId>>& queues);
     void take_turn(Nominee& nominee);
     enum class Overlap { none, resolved };
     Overlap resolve_overlap(Nominee& nominee);
@@ -52,6 +52,7 @@ struct Round {
     bool searches_on(Nominee& nominee);
     bool turns_in_circles(Nominee& nominee);
     bool begins_again(const Nominee& nominee);
+    bool fits_but_for_others(const Nominee& nominee);
     void overtake(Nominee& nominee);
     void wait_in_front(const Nominee& nominee, WaitReason reason);
     void keep(const Nominee& nominee, const std::vector<Share>& shares);
@@ -62,33 +63,43 @@ struct Round {
     std::vector<std::string> names_of(const std::vector<Victim>& victims) const;
 };
 
-void Round::nominate(const std::set<QueueId>& queues) {
+void Round::nominate(const std::vector<std::pair<QuotaNode, QueueId>>& queues) {
     static const std::set<WorkloadId> nobody;
     const Scene scene{world, world.tree, nobody};
-    for (const QueueId id : queues) {
+    nominees.reserve(queues.size());
+    for (const auto& [root, id] : queues) {
         deciding.visited.insert(id);
-        QueueEntry& entry = world.queue(id);
-        const auto candidate = entry.pending.next(deciding.now);
+        const QueueEntry& entry = std::as_const(world).queue(id);
+        auto candidate = entry.pending.next(deciding.now);
         if (!candidate) {
             world.to_try.erase(id);
             world.standing.erase(id);
             continue;
         }
-        const QuotaNode root = world.tree.root_of(entry.plan.node);
-        played[root].insert(id);
+        played.emplace_back(root, id);
+        if (id != no_queue) deciding.know_plan(id, candidate->key);
         Try what{id, candidate->key, candidate->turn.workload};
         const auto known = deciding.progress.find(what.workload);
-        if (known != deciding.progress.end()) what.memory = &known->second.memory;
+        if (known != deciding.progress.end()) {
+            what.memory = &known->second.memory;
+            what.preempting = known->second.preempting;
+        }
         what.patient = deciding.is_patient(what.workload);
-        Attempt attempt = evaluate(scene, world.ledger, what);
-        nominees.push_back({id, entry.plan.node, root, candidate->key, candidate->turn,
-                            std::move(attempt), world.ledger.version()});
+        what.reasons = deciding.reasons_for(id, what.key);
+        ++world.tries;
+        nominees.push_back({id, entry.plan.node, root, candidate->key, std::move(candidate->turn),
+                            evaluate(scene, world.ledger, what), world.ledger.version()});
     }
 }
 
 void Round::take_turn(Nominee& nominee) {
     Attempt& attempt = nominee.attempt;
     const Overlap overlap = resolve_overlap(nominee);
+    const bool has_nothing =
+        attempt.mode == Mode::no_fit || (attempt.mode == Mode::preempt && attempt.victims.empty());
+    if (overlap == Overlap::resolved && has_nothing && fits_but_for_others(nominee)) {
+        return overtake(nominee);
+    }
     if (attempt.mode == Mode::no_fit) return refuse(nominee);
     if (attempt.mode == Mode::preempt && attempt.victims.empty()) {
         const auto& policy = world.queue(nominee.queue).plan.preemption;
@@ -100,8 +111,8 @@ void Round::take_turn(Nominee& nominee) {
     }
     if (attempt.mode == Mode::preempt &&
         world.workload(nominee.turn.workload).gate == Workload::PreemptionGate::closed) {
-        attempt.reason.rule = WaitReason::Rule::preemption_gated;
-        attempt.reason.victims = names_of(attempt.victims);
+        attempt.reason->rule = WaitReason::Rule::preemption_gated;
+        attempt.reason->victims = names_of(attempt.victims);
         return refuse(nominee);
     }
     if (overlap == Overlap::resolved && attempt.mode == Mode::fit) {
@@ -185,8 +196,10 @@ bool Round::has_places_now(Nominee& nominee, const std::vector<Victim>& leave) c
 
 PlaceWants Round::wants_of_nominee(const Nominee& nominee) const {
     if (nominee.queue == no_queue) return {};
-    return wants_of(world.book, world.queue(nominee.queue).plan, world.shapes.of(nominee.key.shape),
-                    nominee.attempt.fit);
+    const QueueEntry& entry = std::as_const(world).queue(nominee.queue);
+    const Shape& shape = world.shapes.of(nominee.key.shape);
+    if (!entry.has_topologies && !shape.asks_for_places) return {};
+    return wants_of(world.book, entry.plan, shape, nominee.attempt.fit);
 }
 
 void Round::change_kept(Kept change) {
@@ -206,10 +219,9 @@ void Round::admit(Nominee& nominee) {
     held.queue = nominee.queue;
     held.reserved = deciding.now;
     held.pod_sets = std::move(nominee.attempt.fit.pod_sets);
-    for (std::size_t i = 0; i < shape.pod_sets.size(); ++i) {
-        held.names.push_back(shape.pod_sets[i].name);
-        held.live.push_back(held.pod_sets[i].count);
-    }
+    held.names = shape.names;
+    for (const PodSetFit& pod_set : held.pod_sets)
+        held.live.push_back(pod_set.count);
     world.dequeue(id);
     deciding.progress.erase(id);
     deciding.moved();
@@ -225,7 +237,7 @@ void Round::admit(Nominee& nominee) {
     const bool bound_to_nodes = shape.binds == Workload::Binds::quota_and_nodes;
     world.hold(id, std::move(held));
     world.charge(id, deciding.now);
-    world.ledger.promise(world.name_of(id), world.held_shape(id));
+    world.promise_pods(id);
     // There was room for the whole gang: it sits down before anyone else.
     if (bound_to_nodes) world.ledger.seat(world.name_of(id));
     effect.insert(nominee.root);
@@ -233,20 +245,20 @@ void Round::admit(Nominee& nominee) {
 
 void Round::preempt(Nominee& nominee) {
     Attempt& attempt = nominee.attempt;
-    attempt.reason.victims = names_of(attempt.victims);
+    attempt.reason->victims = names_of(attempt.victims);
     if (goes_in_circles(nominee)) {
-        attempt.reason.rule = WaitReason::Rule::preemption_circle;
+        attempt.reason->rule = WaitReason::Rule::preemption_circle;
         attempt.memory.clear();
         return refuse(nominee);
     }
-    attempt.reason.rule = WaitReason::Rule::preempting;
+    attempt.reason->rule = WaitReason::Rule::preempting;
     keep(nominee, attempt.fit.total());
     for (const Victim& victim : attempt.victims) {
         preempted.insert(victim.workload);
         gone[nominee.root].push_back(victim);
         evict(nominee, victim);
     }
-    wait_in_front(nominee, std::move(attempt.reason));
+    wait_in_front(nominee, std::move(*attempt.reason));
 }
 
 bool Round::goes_in_circles(const Nominee& nominee) const {
@@ -309,7 +321,8 @@ void Round::refuse(Nominee& nominee) {
     deciding.progress.erase(id);
     deciding.searched.insert(id);
     if (!waiting.is_blocked(nominee.key) && !waiting.is_strict()) effect.insert(nominee.root);
-    deciding.block(nominee.queue, nominee.key, std::move(nominee.attempt.reason));
+    if (nominee.attempt.reason == nullptr) return waiting.shut(nominee.key);
+    deciding.block(nominee.queue, nominee.key, std::move(*nominee.attempt.reason));
 }
 
 // It is tried again in the next round, from the flavor after the last one tried.
@@ -332,27 +345,40 @@ bool Round::turns_in_circles(Nominee& nominee) {
     if (pending(nominee).is_strict() || !deciding.is_patient(id)) return false;
     deciding.be_patient(id);
     if (nominee.attempt.mode != Mode::fit) {
-        pending(nominee).note(nominee.key, std::move(nominee.attempt.reason));
+        pending(nominee).note(nominee.key, std::move(*nominee.attempt.reason));
         world.to_tell.insert(id);
     }
     return true;
 }
 
-// The first flavors may be free by now, when others went before it there in an earlier round.
+// The first flavors may be free by now, when others went before it there in an earlier round. Or it
+// would fit in flavors that were passed over for one from which in the end nobody can be preempted:
+// Kueue leaves it waiting.
 bool Round::begins_again(const Nominee& nominee) {
     const auto known = deciding.progress.find(nominee.turn.workload);
-    if (known == deciding.progress.end() || known->second.memory.empty()) return false;
+    const bool had_memory = known != deciding.progress.end() && !known->second.memory.empty();
+    const bool in_vain = nominee.attempt.mode == Mode::preempt && nominee.attempt.victims.empty() &&
+                         nominee.queue != no_queue &&
+                         world.queue(nominee.queue).plan.has_alternatives();
+    if (!had_memory && !in_vain) return false;
+    if (!fits_but_for_others(nominee)) return false;
+    Deciding::Progress& progress = deciding.progress[nominee.turn.workload];
+    progress.memory.clear();
+    if (!had_memory) progress.preempting = Try::Preempting::left_out;
+    deciding.overtaken.emplace(nominee.queue, nominee.key);
+    restless.insert(nominee.root);
+    return true;
+}
+
+// Without what is kept for others of this round.
+bool Round::fits_but_for_others(const Nominee& nominee) {
     static const std::set<WorkloadId> nobody;
     Try what{nominee.queue, nominee.key, nominee.turn.workload};
     what.preempting = Try::Preempting::left_out;
     change_kept(Kept::put_aside);
-    const Attempt again = evaluate({world, world.tree, nobody}, world.ledger, what);
+    const Attempt alone = evaluate({world, world.tree, nobody}, world.ledger, what);
     change_kept(Kept::back);
-    if (again.mode != Mode::fit) return false;
-    known->second.memory.clear();
-    deciding.overtaken.emplace(nominee.queue, nominee.key);
-    restless.insert(nominee.root);
-    return true;
+    return alone.mode == Mode::fit;
 }
 
 void Round::overtake(Nominee& nominee) {
@@ -422,13 +448,18 @@ void Round::finish() {
     change_kept(Kept::put_aside);
     for (const std::string& holder : kept_places)
         world.topologies.release(holder);
-    for (const auto& [root, queues] : played) {
+    std::sort(played.begin(), played.end());
+    for (auto from = played.begin(); from != played.end();) {
+        const QuotaNode root = from->first;
+        const auto to = std::find_if(from, played.end(),
+                                     [&](const auto& other) { return other.first != root; });
+        const auto queues = static_cast<std::size_t>(to - from);
         std::size_t& idle = deciding.idle[root];
         idle = effect.contains(root) ? 0 : idle + 1;
-        const bool goes_on =
-            idle == 0 || (restless.contains(root) && idle <= 2 * queues.size() + 4);
-        for (const QueueId id : queues) {
-            if (world.queue(id).pending.next(deciding.now)) {
+        const bool goes_on = idle == 0 || (restless.contains(root) && idle <= 2 * queues + 4);
+        for (; from != to; ++from) {
+            const QueueId id = from->second;
+            if (std::as_const(world).queue(id).pending.next(deciding.now)) {
                 world.standing.insert(id);
                 if (goes_on) world.to_try.insert(id);
             }
@@ -447,10 +478,11 @@ std::vector<std::string> Round::names_of(const std::vector<Victim>& victims) con
 
 }  // namespace
 
-void Deciding::round(const std::set<QueueId>& queues) {
-    Round round{*this, world};
-    round.nominate(queues);
-    std::vector<Nominee*> hopeful;
+void Deciding::round(const IdSet<QueueId>& queues, Trying trying) {
+    nominees.clear();
+    hopeful.clear();
+    Round round{*this, world, nominees};
+    round.nominate(with_hope(queues, trying));
     for (Nominee& nominee : round.nominees) {
         if (nominee.attempt.mode == Mode::no_fit) {
             round.refuse(nominee);

@@ -35,6 +35,7 @@ struct Writer {
     void pending(QueueId queue);
     std::string class_text(QueueId queue, const ClassKey& key) const;
     bool has_to_go(WorkloadId id) const;
+    std::vector<WorkloadId> waiting(const ToDo<WorkloadId>& ids) const;
     std::string held_text(const Held& held) const;
 };
 
@@ -166,9 +167,9 @@ void Writer::queues() {
              std::to_string(static_cast<int>(entry.active)) + " " + entry.detail);
         tree_node(entry.plan.node);
         line("  local queues " + names(entry.local_queues));
-        line("  holders " + names(entry.holders) + " reserved " + names(entry.reserved));
-        std::string order = "  preempted";
-        for (const HolderTurn& turn : entry.by_preemption)
+        line("  reserved " + names(entry.reserved));
+        std::string order = "  holders";
+        for (const HolderTurn& turn : entry.holders)
             order += " " + *turn.name + "@" + std::to_string(turn.reserved.since_epoch);
         line(order);
         pending(id);
@@ -200,7 +201,7 @@ std::string Writer::held_text(const Held& held) const {
                        (held.listed.stage == HolderTurn::Stage::leaving ? " leaving" : "");
     for (std::size_t i = 0; i < held.pod_sets.size(); ++i) {
         const PodSetFit& fit = held.pod_sets[i];
-        text += " [" + held.names[i] + " " + std::to_string(fit.count) + " live " +
+        text += " [" + (*held.names)[i] + " " + std::to_string(fit.count) + " live " +
                 std::to_string(held.live[i]);
         std::vector<std::string> shares;
         for (const Share& share : fit.shares)
@@ -251,15 +252,24 @@ bool Writer::has_to_go(WorkloadId id) const {
            (entry.local_queue && drains(world.local_queue(*entry.local_queue).spec));
 }
 
+// Those that have gone meanwhile, or do not wait any more, are not looked at.
+std::vector<WorkloadId> Writer::waiting(const ToDo<WorkloadId>& ids) const {
+    std::vector<WorkloadId> all = ids.once_each();
+    std::erase_if(all, [this](WorkloadId id) {
+        return world.workload(id).phase != WorkloadEntry::Phase::waiting;
+    });
+    return all;
+}
+
 void Writer::unfinished() {
     line("unready " + names(world.unready));
     line("changed " + std::string(world.structure_changed ? "structure " : "") +
          (world.topologies_changed ? "topologies " : "") + names(world.queues_changed));
     line("to try " + names(world.to_try) + " standing " + names(world.standing) + " requeued " +
          names(world.requeued));
-    line("to place " + names(world.to_place) + " tell " + names(world.to_tell));
+    line("to place " + names(waiting(world.to_place)) + " tell " + names(waiting(world.to_tell)));
     // Who is looked at again and found in order looks as if nobody had been named.
-    for (const WorkloadId id : world.to_check) {
+    for (const WorkloadId id : world.to_check.once_each()) {
         if (has_to_go(id)) line("to check " + name(id));
     }
     for (const WorkloadId id : world.to_repair) {

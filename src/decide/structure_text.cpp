@@ -66,8 +66,8 @@ struct Text {
         record(half_life, sampling, weights);
     }
     void write(const Options& v) {
-        const auto& [capacity, order, undeclared, blocking, fair, use, topologies] = v;
-        record(capacity, order, undeclared, blocking, fair, use, topologies);
+        const auto& [capacity, order, undeclared, blocking, reasons, fair, use, topologies] = v;
+        record(capacity, order, undeclared, blocking, reasons, fair, use, topologies);
     }
     void write(const Taint& v) {
         const auto& [key, value, effect] = v;

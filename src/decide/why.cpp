@@ -104,7 +104,7 @@ std::optional<WaitReason> Explaining::fresh_reason(WorkloadId of) const {
     Try what{*entry.enqueued, world.class_of(of, *entry.enqueued), of};
     what.preempting = Try::Preempting::left_out;
     Attempt attempt = evaluate({world, tree, nobody}, ledger, what);
-    if (attempt.mode != Attempt::Mode::fit) return std::move(attempt.reason);
+    if (attempt.mode != Attempt::Mode::fit) return std::move(*attempt.reason);
     return *last;  // It fits since, and starts with the next decision.
 }
 
@@ -193,15 +193,15 @@ std::vector<Holder> Explaining::quota_holders(QueueId queue, FlavorResource what
     std::vector<Holder> all;
     for (const QueueEntry& entry : world.queues) {
         if (world.tree.root_of(entry.plan.node) != root) continue;
-        for (const WorkloadId holder : entry.holders) {
-            const Held& held = *world.workload(holder).held;
+        for (const HolderTurn& holder : entry.holders) {
+            const Held& held = *world.workload(holder.workload).held;
             Amount sum;
             for (std::size_t i = 0; i < held.pod_sets.size(); ++i) {
                 for (const Share& share : world.live_shares(held, i)) {
                     if (share.what == what) sum += share.amount;
                 }
             }
-            all.push_back({world.name_of(holder), sum});
+            all.push_back({*holder.name, sum});
         }
     }
     std::sort(all.begin(), all.end(), [](const Holder& a, const Holder& b) {

@@ -146,12 +146,13 @@ void World::hold(WorkloadId id, Held held) {
     WorkloadEntry& entry = workload(id);
     VERIFY(entry.held == nullptr);
     entry.held = std::make_unique<Held>(std::move(held));
-    for (std::size_t i = 0; i < entry.held->pod_sets.size(); ++i) {
-        for (const Share& share : live_shares(*entry.held, i)) {
-            tree.add_usage(queue(entry.held->queue).plan.node, share.what, share.amount);
-        }
+    const Held& given = *entry.held;
+    const QuotaNode node = std::as_const(*this).queue(given.queue).plan.node;
+    for (std::size_t i = 0; i < given.pod_sets.size(); ++i) {
+        visit_live_shares(given, i, [&](FlavorResource what, Amount amount) {
+            tree.add_usage(node, what, amount);
+        });
     }
-    queue(entry.held->queue).holders.insert(id);
     if (options.admission_sharing && entry.local_queue) begin_use(*entry.local_queue);
     list_anew(id);
     to_check.insert(id);
@@ -200,7 +201,7 @@ void World::list_anew(WorkloadId id) {
         is_leaving(entry) ? HolderTurn::Stage::leaving : HolderTurn::Stage::staying, entry.priority,
         entry.held->reserved, workload_names.shared_name_of(id), id};
     HolderTurn& listed = entry.held->listed;
-    auto& list = queue(entry.held->queue).by_preemption;
+    auto& list = queue(entry.held->queue).holders;
     if (listed.name != nullptr) {
         if (!(listed < now) && !(now < listed) && list.contains(now)) return;
         list.erase(listed);
@@ -211,7 +212,10 @@ void World::list_anew(WorkloadId id) {
 
 // Of a pod set that its object no longer has, the pods are known by their share of the quota.
 void World::hold_places(WorkloadId id) {
-    const WorkloadEntry& entry = workload(id);
+    const WorkloadEntry& entry = std::as_const(*this).workload(id);
+    const std::vector<PodSetFit>& given = entry.held->pod_sets;
+    if (std::none_of(given.begin(), given.end(), [](const PodSetFit& set) { return set.places; }))
+        return;
     std::vector<TopologyAsk> asks;
     TopologyBook::Assignments places;
     std::list<PodShape> made;
@@ -220,7 +224,7 @@ void World::hold_places(WorkloadId id) {
         const PodSetFit& fit = entry.held->pod_sets[i];
         if (!fit.places) continue;
         TopologyAsk ask;
-        ask.pod_set = entry.held->names[i];
+        ask.pod_set = (*entry.held->names)[i];
         ask.count = fit.count;
         PodShape share_of_quota;
         for (const Share& share : fit.shares) {
@@ -247,16 +251,17 @@ void World::hold_places(WorkloadId id) {
 void World::give_back(WorkloadId id) {
     WorkloadEntry& entry = workload(id);
     if (entry.held == nullptr) return;
-    for (std::size_t i = 0; i < entry.held->pod_sets.size(); ++i) {
-        for (const Share& share : live_shares(*entry.held, i)) {
-            tree.remove_usage(queue(entry.held->queue).plan.node, share.what, share.amount);
-        }
+    const Held& given = *entry.held;
+    const QuotaNode node = std::as_const(*this).queue(given.queue).plan.node;
+    for (std::size_t i = 0; i < given.pod_sets.size(); ++i) {
+        visit_live_shares(given, i, [&](FlavorResource what, Amount amount) {
+            tree.remove_usage(node, what, amount);
+        });
     }
-    queue(entry.held->queue).holders.erase(id);
     if (std::as_const(*this).queue(entry.held->queue).reserved.contains(id))
         queue(entry.held->queue).reserved.erase(id);
     if (unready.erase(id) > 0 && unready.empty()) wake_all();
-    queue(entry.held->queue).by_preemption.erase(entry.held->listed);
+    queue(entry.held->queue).holders.erase(entry.held->listed);
     // Nodes are shared by all trees; heads that are never parked see what another tree gives back.
     if (topologies.holds(name_of(id))) {
         for (const QueueId other : standing) {
@@ -271,12 +276,10 @@ void World::give_back(WorkloadId id) {
 }
 
 std::vector<Share> World::live_shares(const Held& held, std::size_t pod_set) const {
-    const PodSetFit& given = held.pod_sets[pod_set];
-    std::vector<Share> live = given.shares;
-    if (held.live[pod_set] == given.count || given.count == 0) return live;
-    for (Share& share : live) {
-        share.amount = Amount{share.amount.value / given.count} * held.live[pod_set];
-    }
+    std::vector<Share> live;
+    visit_live_shares(held, pod_set, [&](FlavorResource what, Amount amount) {
+        live.push_back({what, amount});
+    });
     return live;
 }
 
@@ -287,7 +290,7 @@ void World::reclaim(WorkloadId id) {
     if (shape.pod_sets.size() != held.pod_sets.size()) return;
     bool changed = false;
     for (std::size_t i = 0; i < held.pod_sets.size(); ++i) {
-        if (shape.pod_sets[i].name != held.names[i]) return;
+        if (shape.pod_sets[i].name != (*held.names)[i]) return;
         const std::int64_t live = std::min(held.pod_sets[i].count, shape.pod_sets[i].count);
         changed |= live != held.live[i];
         held.live[i] = live;
@@ -296,36 +299,25 @@ void World::reclaim(WorkloadId id) {
     give_back(id);
     hold(id, std::move(held));
     forget_preemptions(id);
-    if (entry.phase == WorkloadEntry::Phase::holding) ledger.promise(name_of(id), held_shape(id));
+    if (entry.phase == WorkloadEntry::Phase::holding) promise_pods(id);
 }
 
-Shape World::held_shape(WorkloadId id) const {
-    const WorkloadEntry& entry = workload(id);
+void World::promise_pods(WorkloadId id) {
+    const WorkloadEntry& entry = std::as_const(*this).workload(id);
     const Shape& shape = shapes.of(entry.shape);
     std::vector<std::int64_t> counts = counts_of(shape);
-    if (entry.held == nullptr) return shape;
     for (std::size_t i = 0; i < counts.size(); ++i) {
-        for (std::size_t k = 0; k < entry.held->names.size(); ++k) {
-            if (entry.held->names[k] == shape.pod_sets[i].name) counts[i] = entry.held->live[k];
+        for (std::size_t k = 0; k < entry.held->names->size(); ++k) {
+            if ((*entry.held->names)[k] == shape.pod_sets[i].name) counts[i] = entry.held->live[k];
         }
     }
-    return with_counts(shape, counts);
+    ledger.promise(name_of(id), shape, counts);
 }
 
 void World::forget_preemptions(WorkloadId id) {
     const WorkloadEntry& entry = workload(id);
     if (entry.held == nullptr) return;
     preemptions.erase(tree.root_of(queue(entry.held->queue).plan.node));
-}
-
-bool World::has_topologies(QueueId queue) const {
-    const std::vector<GroupPlan>& groups = this->queue(queue).plan.groups;
-    return std::any_of(groups.begin(), groups.end(), [this](const GroupPlan& group) {
-        return std::any_of(group.flavors.begin(), group.flavors.end(), [this](FlavorId flavor) {
-            const auto& spec = book.spec(flavor);
-            return spec && !spec->topology.empty();
-        });
-    });
 }
 
 void World::find_roots() {
@@ -342,7 +334,7 @@ void World::wake_all() {
 }
 
 void World::wake_bound_to_nodes() {
-    std::erase_if(node_bound, [&](QueueId id) {
+    erase_if(node_bound, [&](QueueId id) {
         if (!queue(id).pending.wake_bound_to_nodes()) return true;
         to_try.insert(id);
         return false;
@@ -449,7 +441,7 @@ Assignment World::assignment(const Held& held) const {
     result.cluster_queue = queue_names.name_of(held.queue);
     for (std::size_t i = 0; i < held.pod_sets.size(); ++i) {
         PodSetAssignment set;
-        set.name = held.names[i];
+        set.name = (*held.names)[i];
         set.count = held.pod_sets[i].count;
         for (const Share& share : held.pod_sets[i].shares) {
             const std::string& resource = book.resources.name_of(share.what.resource);

@@ -17,6 +17,7 @@
 #include "decide/cycle.h"
 #include "decide/fit/flavors.h"
 #include "decide/fit/shape.h"
+#include "decide/id_set.h"
 #include "decide/ids.h"
 #include "decide/place/ledger.h"
 #include "decide/place/topology_book.h"
@@ -51,11 +52,14 @@ struct QueueEntry {
     std::optional<ClusterQueue> spec;  // Absent: named by a local queue, but does not exist.
     QueuePlan plan;
     QueueReport::Active active = QueueReport::Active::ready;
+    bool has_topologies = false;
+    bool is_plain = false;  // It preempts nobody and has no topologies.
+    // What was free when the reasons of those that do not fit were last made; absent: unknown.
+    std::optional<std::vector<Amount>> told_free;
     std::string detail;  // The names of what is missing.
     std::set<LocalQueueId> local_queues;
-    PersistentSet<WorkloadId> holders;
-    PersistentSet<HolderTurn> by_preemption;  // The same, in the order of preemption.
-    std::set<WorkloadId> reserved;  // Of the holders, those that wait for admission checks.
+    PersistentSet<HolderTurn> holders;  // In the order of preemption.
+    std::set<WorkloadId> reserved;      // Of the holders, those that wait for admission checks.
     Pending pending;
     std::optional<WorkloadId> told_head;  // StrictFIFO: who was told to be the head.
 };
@@ -76,11 +80,11 @@ struct LocalQueueEntry {
 /// What a workload has been given.
 struct Held {
     QueueId queue = no_queue;
-    std::vector<std::string> names;   // Of the pod sets.
-    std::vector<PodSetFit> pod_sets;  // As admitted.
-    std::vector<std::int64_t> live;   // Of each pod set's count, those not reclaimable since.
-    Time reserved;                    // Since when.
-    HolderTurn listed = {};           // As it stands in `by_preemption`.
+    std::shared_ptr<const std::vector<std::string>> names;  // Of the pod sets.
+    std::vector<PodSetFit> pod_sets;                        // As admitted.
+    std::vector<std::int64_t> live;  // Of each pod set's count, those not reclaimable since.
+    Time reserved;                   // Since when.
+    HolderTurn listed = {};          // As it stands among the queue's holders.
 };
 
 struct WorkloadEntry {
@@ -115,6 +119,18 @@ struct WorkloadEntry {
     WorkloadEntry& operator=(WorkloadEntry&&) noexcept = default;
     ~WorkloadEntry() = default;
 };
+
+/// Calls `visit(what, amount)` for what is really used of one pod set: as admitted, less what was
+/// reclaimed since.
+template <class Visit>
+void visit_live_shares(const Held& held, std::size_t pod_set, const Visit& visit) {
+    const PodSetFit& given = held.pod_sets[pod_set];
+    const bool is_whole = held.live[pod_set] == given.count || given.count == 0;
+    for (const Share& share : given.shares) {
+        visit(share.what, is_whole ? share.amount
+                                   : Amount{share.amount.value / given.count} * held.live[pod_set]);
+    }
+}
 
 /// How often quota was given back, and by workloads of which local queues: of those that are
 /// stopped or gone when it is given out nobody has heard.
@@ -154,16 +170,16 @@ struct World {
     bool structure_changed = false;     // Quotas, flavors, cohorts: see settle in cycle.cpp.
     std::set<QuotaNode> trees_changed;  // A node of each tree that this concerns.
     std::set<QueueId> queues_changed;   // Their activity must be found again.
-    std::set<QueueId> to_try;           // Queues that may have someone to admit.
+    IdSet<QueueId> to_try;              // Queues that may have someone to admit.
     std::map<QueueId, Gifts> to_wake;   // Where in its tree quota was given back.
-    std::set<QueueId> requeued;         // Where someone waits again after an eviction.
+    IdSet<QueueId> requeued;            // Where someone waits again after an eviction.
     bool topologies_changed = false;    // Nodes or pods: who waits for places is tried again.
     std::set<WorkloadId> to_repair;     // Holders with places on nodes that may have failed.
     std::uint64_t gangs_tried = 0;      // The ledger's version when gangs were last tried.
-    std::set<QueueId> node_bound;       // At least all queues where someone waits for nodes.
-    std::set<WorkloadId> to_place;      // Waiting ones whose place in a queue may have changed.
-    std::set<WorkloadId> to_check;      // Holding ones that may have to go.
-    std::set<WorkloadId> to_tell;       // Waiting ones whose reason may have changed.
+    IdSet<QueueId> node_bound;          // At least all queues where someone waits for nodes.
+    ToDo<WorkloadId> to_place;          // Waiting ones whose place in a queue may have changed.
+    ToDo<WorkloadId> to_check;          // Holding ones that may have to go.
+    ToDo<WorkloadId> to_tell;           // Waiting ones whose reason may have changed.
     std::map<std::pair<QueueId, ClassKey>, Pending::News> classes_to_tell;
     std::set<std::pair<Time, WorkloadId>> backoffs;
     /// Until when a workload holds up its queue with a search for flavors that ends nowhere, or
@@ -172,9 +188,16 @@ struct World {
     /// When the trees of queues are woken where quota came back unheard; Kueue forgets it.
     std::map<QueueId, Time> late_wakes;
 
+    std::uint64_t plans_version = 0;  // Grows whenever a FlavorPlan may be another one.
+
+    /// Whether those are tried who cannot start for certain; tests compare the two.
+    enum class Hopeless { passed_over, tried };
+    Hopeless hopeless = Hopeless::passed_over;
+    std::uint64_t tries = 0;  // How often a workload was tried.
+
     /// Queues whose first has been tried in vain and is to be tried again with every change in
     /// their tree: heads of StrictFIFO, and those that wait for their victims or others' to end.
-    std::set<QueueId> standing;
+    IdSet<QueueId> standing;
     /// With options.admission_sharing: of local queues that have used anything.
     std::map<LocalQueueId, Consumption> consumptions;
     bool uses_changed = true;      // Some local queue may be due earlier than `uses_due`.
@@ -199,8 +222,8 @@ struct World {
     WorkloadId workload_id(std::string_view name);
 
     std::optional<QueueId> queue_at(QuotaNode node) const;
-    /// One of its flavors has a topology.
-    bool has_topologies(QueueId queue) const;
+    /// One of its flavors has a topology, as last settled.
+    bool has_topologies(QueueId id) const { return queue(id).has_topologies; }
     /// Of a queue or a cohort.
     const std::string& name_at(QuotaNode node) const;
     /// "/root/cohort/queue"
@@ -228,8 +251,8 @@ struct World {
     std::vector<Share> live_shares(const Held& held, std::size_t pod_set) const;
     /// Pods of a holder that are done give back what they had.
     void reclaim(WorkloadId id);
-    /// The pods that a holder has or is still to get.
-    Shape held_shape(WorkloadId id) const;
+    /// Promises the pods that a holder has or is still to get.
+    void promise_pods(WorkloadId id);
     /// Its tree has room that preemption did not make: who preempted whom may be forgotten.
     void forget_preemptions(WorkloadId id);
 

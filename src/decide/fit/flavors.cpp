@@ -5,13 +5,13 @@
 #include <limits>
 
 #include "decide/fit/no_fit.h"
-#include "decide/fit/places.h"
 
 namespace muster::decide {
 
 namespace {
 
-using Requests = std::vector<std::pair<ResourceId, Amount>>;
+using Joint = FlavorPlan::Joint;
+using Choice = FlavorPlan::Choice;
 using Mode = FlavorAnswer::Mode;
 
 /// How well one flavor serves: better kinds are larger, lower levels are better.
@@ -50,20 +50,7 @@ struct Offer {
     FlavorId flavor{};
     Grade grade = worst;
     WaitReason::Rule flaw = WaitReason::Rule::quota;  // Of a grade of kind no_fit.
-    std::vector<std::pair<ResourceId, Grade>> resources;
-};
-
-/// Pod sets that get the same flavors, and what they need together.
-struct Joint {
-    std::vector<std::size_t> members;
-    Requests requests;  // By resource.
-};
-
-/// What of a joint is looked at in one go: a resource group, or a resource that has none.
-struct Step {
-    std::uint64_t place = 0;
-    std::optional<std::size_t> group;
-    ResourceId uncovered{};
+    std::vector<Grade> resources;                     // In the order of the choice.
 };
 
 /// The work on one workload: what its pod sets have been given so far.
@@ -71,56 +58,22 @@ struct Chooser {
     const FlavorSearch& search;
     const Shape& shape;
     const std::vector<std::int64_t>& counts;
-    std::vector<Share> given;
     std::vector<Obstacle> obstacles;   // Of the pod sets at work.
     std::vector<Dismissed> dismissed;  // The same, of all groups so far.
     FlavorAnswer answer;
 
-    std::vector<Joint> joints() const;
-    Requests requests_of(std::size_t pod_set) const;
+    bool tells() const { return search.obstacles == FlavorSearch::Obstacles::told; }
     bool choose(const Joint& joint);
-    std::vector<Step> steps_of(const Joint& joint) const;
     bool is_uncovered(const Joint& joint, ResourceId resource);
-    bool choose_in_group(const Joint& joint, std::size_t group, const Requests& wanted);
-    bool flavor_allows(const Joint& joint, FlavorId flavor);
-    bool topology_allows(const Joint& joint, const Flavor& flavor, FlavorId id);
-    bool is_pinned(const Joint& joint, FlavorId flavor, const Requests& wanted) const;
-    Offer offer_of(const Joint& joint, FlavorId flavor, const Requests& wanted);
+    bool choose_in_group(const Joint& joint, const Choice& choice);
+    void dismiss(const Choice& choice, const FlavorPlan::Option& option);
+    bool is_pinned(const Joint& joint, FlavorId flavor, ResourceId resource) const;
+    Offer offer_of(const Joint& joint, const Choice& choice, FlavorId flavor);
     Grade grade_of(const Joint& joint, FlavorResource what, Amount amount, Offer& offer);
-    void take(const Joint& joint, const Offer& offer);
+    void tell_lack(const Joint& joint, FlavorResource what, Obstacle lack);
+    void take(const Joint& joint, const Choice& choice, const Offer& offer);
     Amount given_of(FlavorResource what) const;
-    Obstacle obstacle(Obstacle::Rule rule, const Joint& joint, FlavorId flavor) const;
 };
-
-bool covers(const GroupPlan& group, ResourceId resource) {
-    return std::find(group.resources.begin(), group.resources.end(), resource) !=
-           group.resources.end();
-}
-
-// Of the pod's demands only those about labels that the flavor itself declares count; a term that
-// loses all its expressions matches, as in Kueue.
-bool selects_flavor(const PodShape& pod, const Labels& labels) {
-    for (const auto& [key, value] : pod.node_selector) {
-        const auto found = labels.find(key);
-        if (found != labels.end() && found->second != value) return false;
-    }
-    if (pod.node_affinity.empty()) return true;
-    const auto term_allows = [&](const NodeTerm& term) {
-        return std::all_of(
-            term.expressions.begin(), term.expressions.end(), [&](const Requirement& requirement) {
-                return !labels.contains(requirement.key) || matches(requirement, labels);
-            });
-    };
-    return std::any_of(pod.node_affinity.begin(), pod.node_affinity.end(), term_allows);
-}
-
-// FNV-1a: the order in which Kueue keeps resources.
-std::uint64_t place_of(std::string_view resource) {
-    std::uint64_t hash = 0xcbf29ce484222325U;
-    for (const char c : resource)
-        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-    return hash;
-}
 
 }  // namespace
 
@@ -131,32 +84,42 @@ FlavorId FlavorBook::id_of(std::string_view flavor) {
 }
 
 std::vector<Share> Fit::total() const {
-    std::map<FlavorResource, Amount> sums;
-    for (const PodSetFit& pod_set : pod_sets) {
-        for (const Share& share : pod_set.shares)
-            sums[share.what] += share.amount;
-    }
     std::vector<Share> all;
-    for (const auto& [what, amount] : sums) {
-        if (amount.value != 0) all.push_back({what, amount});
+    for (const PodSetFit& pod_set : pod_sets)
+        all.insert(all.end(), pod_set.shares.begin(), pod_set.shares.end());
+    if (all.size() > 1) {
+        std::sort(all.begin(), all.end(),
+                  [](const Share& a, const Share& b) { return a.what < b.what; });
+        auto last = all.begin();
+        for (auto next = last + 1; next != all.end(); ++next) {
+            if (next->what == last->what) {
+                last->amount += next->amount;
+            } else {
+                *++last = *next;
+            }
+        }
+        all.erase(last + 1, all.end());
     }
+    std::erase_if(all, [](const Share& share) { return share.amount.value == 0; });
     return all;
 }
 
 FlavorAnswer choose_flavors(const FlavorSearch& search, const Shape& shape,
                             const std::vector<std::int64_t>& counts) {
-    Chooser chooser{search, shape, counts, {}, {}, {}, {}};
+    Chooser chooser{search, shape, counts, {}, {}, {}};
     FlavorAnswer& answer = chooser.answer;
     answer.fit.pod_sets.resize(shape.pod_sets.size());
     for (std::size_t i = 0; i < counts.size(); ++i)
         answer.fit.pod_sets[i].count = counts[i];
-    for (const Joint& joint : chooser.joints()) {
+    for (const Joint& joint : search.plan.joints) {
         chooser.obstacles.clear();
         chooser.dismissed.clear();
         if (chooser.choose(joint)) continue;
-        const WaitReason::Rule rule = overall(chooser.obstacles);
-        answer.no_fit = {rule, named_instead(rule, chooser.dismissed),
-                         std::move(chooser.obstacles)};
+        if (chooser.tells()) {
+            const WaitReason::Rule rule = overall(chooser.obstacles);
+            answer.no_fit = {rule, named_instead(rule, chooser.dismissed),
+                             std::move(chooser.obstacles)};
+        }
         answer.contested.clear();
         answer.waits_to_be_free = false;
         // A pod set that fits nowhere begins anew; those before it go on where they were.
@@ -173,72 +136,29 @@ FlavorAnswer choose_flavors(const FlavorSearch& search, const Shape& shape,
     return std::move(answer);
 }
 
-std::vector<std::int64_t> counts_of(const Shape& shape) {
-    std::vector<std::int64_t> counts;
-    for (const PodSetNeed& need : shape.pod_sets)
-        counts.push_back(need.count);
-    return counts;
-}
-
 bool still_fits(const QuotaTree& tree, QuotaNode node, const Fit& fit) {
-    const std::vector<Share> total = fit.total();
-    return std::all_of(total.begin(), total.end(), [&](const Share& sum) {
+    const auto fits = [&](const Share& sum) {
         return sum.amount <= std::max(Amount{}, tree.available(node, sum.what));
-    });
+    };
+    if (fit.pod_sets.size() == 1) {
+        const std::vector<Share>& shares = fit.pod_sets.front().shares;  // Each resource once.
+        return std::all_of(shares.begin(), shares.end(), fits);
+    }
+    const std::vector<Share> total = fit.total();
+    return std::all_of(total.begin(), total.end(), fits);
 }
 
 namespace {
 
-std::vector<Joint> Chooser::joints() const {
-    std::vector<Joint> all;
-    std::map<std::string_view, std::size_t> by_group;
-    for (std::size_t i = 0; i < shape.pod_sets.size(); ++i) {
-        const std::string_view group = shape.pod_sets[i].group;
-        const auto known = by_group.find(group);
-        const bool joins = !group.empty() && known != by_group.end();
-        if (!joins) {
-            if (!group.empty()) by_group[group] = all.size();
-            all.emplace_back();
-        }
-        Joint& joint = joins ? all[known->second] : all.back();
-        joint.members.push_back(i);
-        for (const auto& [resource, amount] : requests_of(i)) {
-            const auto sum =
-                std::find_if(joint.requests.begin(), joint.requests.end(),
-                             [&, wanted = resource](const auto& r) { return r.first == wanted; });
-            if (sum == joint.requests.end()) {
-                joint.requests.emplace_back(resource, amount);
-            } else {
-                sum->second += amount;
-            }
-        }
-    }
-    return all;
-}
-
-Requests Chooser::requests_of(std::size_t pod_set) const {
-    Requests all;
-    for (const auto& [resource, amount] : shape.pod_sets[pod_set].requests)
-        all.emplace_back(resource, amount * counts[pod_set]);
-    if (search.plan.pods) all.emplace_back(*search.plan.pods, Amount{counts[pod_set]});
-    return all;
-}
-
 bool Chooser::choose(const Joint& joint) {
     std::vector<Obstacle> kept;
-    for (const Step& step : steps_of(joint)) {
+    for (const Choice& choice : joint.choices) {
         obstacles.clear();
-        if (!step.group) {
-            if (is_uncovered(joint, step.uncovered)) return false;
+        if (!choice.group) {
+            if (is_uncovered(joint, choice.resources.front())) return false;
             continue;
         }
-        Requests wanted;
-        for (const auto& [resource, amount] : joint.requests) {
-            if (covers(search.plan.groups[*step.group], resource)) {
-                wanted.emplace_back(resource, amount);
-            }
-        }
-        if (!choose_in_group(joint, *step.group, wanted)) return false;
+        if (!choose_in_group(joint, choice)) return false;
         kept.insert(kept.end(), obstacles.begin(), obstacles.end());
     }
     auto& all = answer.no_fit.obstacles;
@@ -246,46 +166,22 @@ bool Chooser::choose(const Joint& joint) {
     return true;
 }
 
-std::vector<Step> Chooser::steps_of(const Joint& joint) const {
-    std::vector<Step> steps;
-    for (const auto& [resource, amount] : joint.requests) {
-        Step step{place_of(search.book.resources.name_of(resource)), std::nullopt, resource};
-        for (std::size_t i = 0; i < search.plan.groups.size() && !step.group; ++i) {
-            if (covers(search.plan.groups[i], resource)) step.group = i;
-        }
-        const auto same = std::find_if(steps.begin(), steps.end(), [&](const Step& other) {
-            return step.group && other.group == step.group;
-        });
-        if (same == steps.end()) {
-            steps.push_back(step);
-        } else {
-            same->place = std::min(same->place, step.place);
-        }
-    }
-    std::sort(steps.begin(), steps.end(),
-              [](const Step& a, const Step& b) { return a.place < b.place; });
-    return steps;
-}
-
 // What no group covers and is not zero is an obstacle, unless it is to be ignored.
 bool Chooser::is_uncovered(const Joint& joint, ResourceId resource) {
     if (search.options.undeclared == Options::Undeclared::ignore) return false;
-    const auto wanted =
-        std::find_if(joint.requests.begin(), joint.requests.end(),
-                     [&](const auto& request) { return request.first == resource; });
-    if (wanted->second.value == 0) return false;
+    const Amount wanted = search.plan.needed(joint, resource, counts);
+    if (wanted.value == 0) return false;
     Obstacle missing;
     missing.rule = Obstacle::Rule::not_covered;
     missing.pod_set = shape.pod_sets[joint.members.front()].name;
     missing.resource = search.book.resources.name_of(resource);
-    missing.needed = wanted->second;
+    missing.needed = wanted;
     obstacles = {std::move(missing)};
     return true;
 }
 
-bool Chooser::choose_in_group(const Joint& joint, std::size_t group, const Requests& wanted) {
-    const GroupPlan& plan = search.plan.groups[group];
-    const std::pair key{joint.members.front(), group};
+bool Chooser::choose_in_group(const Joint& joint, const Choice& choice) {
+    const std::pair key{joint.members.front(), *choice.group};
     std::size_t at = 0;
     if (search.memory != nullptr) {
         const auto known = search.memory->find(key);
@@ -293,20 +189,22 @@ bool Chooser::choose_in_group(const Joint& joint, std::size_t group, const Reque
     }
     std::optional<Offer> chosen;
     const auto better = [&](Grade a, Grade b) {
-        return preferred(a, b, search.plan.fungibility.preference);
+        return preferred(a, b, search.queue.fungibility.preference);
     };
     std::size_t tried = at;
-    for (; at < plan.flavors.size(); ++at) {
+    for (; at < choice.options.size(); ++at) {
         tried = at;
-        const FlavorId flavor = plan.flavors[at];
-        if (search.pinned != nullptr && !is_pinned(joint, flavor, wanted)) continue;
-        if (!flavor_allows(joint, flavor)) {
-            dismissed.push_back({group, WaitReason::Rule::no_matching_flavor});
+        const FlavorPlan::Option& option = choice.options[at];
+        if (search.pinned != nullptr && !is_pinned(joint, option.flavor, choice.resources.front()))
+            continue;
+        if (!option.allowed) {
+            dismiss(choice, option);
             continue;
         }
-        Offer offer = offer_of(joint, flavor, wanted);
-        if (offer.grade.kind == Grade::Kind::no_fit) dismissed.push_back({group, offer.flaw});
-        const bool goes_on = search_goes_on(offer.grade, search.plan.fungibility);
+        Offer offer = offer_of(joint, choice, option.flavor);
+        if (offer.grade.kind == Grade::Kind::no_fit)
+            dismissed.push_back({*choice.group, offer.flaw});
+        const bool goes_on = search_goes_on(offer.grade, search.queue.fungibility);
         if (!goes_on || better(offer.grade, chosen ? chosen->grade : worst)) {
             chosen = std::move(offer);
         }
@@ -314,85 +212,45 @@ bool Chooser::choose_in_group(const Joint& joint, std::size_t group, const Reque
     }
     if (!chosen) return false;
     if (std::all_of(chosen->resources.begin(), chosen->resources.end(),
-                    [](const auto& r) { return r.second.kind == Grade::Kind::fit; })) {
+                    [](Grade grade) { return grade.kind == Grade::Kind::fit; })) {
         obstacles.clear();
     }
-    if (tried + 1 < plan.flavors.size()) answer.memory[key] = tried + 1;
-    take(joint, *chosen);
+    if (tried + 1 < choice.options.size()) answer.memory[key] = tried + 1;
+    take(joint, choice, *chosen);
     return true;
 }
 
-bool Chooser::flavor_allows(const Joint& joint, FlavorId flavor) {
-    const auto& spec = search.book.spec(flavor);
-    if (!spec) {
-        obstacles.push_back(obstacle(Obstacle::Rule::flavor_missing, joint, flavor));
-        return false;
-    }
-    for (const std::size_t member : joint.members) {
-        const auto& only = shape.pod_sets[member].only_flavors;
-        if (!only.empty() && !std::binary_search(only.begin(), only.end(), spec->name))
-            return false;
-        const PodShape& pod = *shape.pod_sets[member].pod;
-        for (const Taint& taint : spec->taints) {
-            if (taint.effect == Taint::Effect::prefer_no_schedule) continue;
-            if (tolerates(pod.tolerations, taint) || tolerates(spec->tolerations, taint)) continue;
-            obstacles.push_back(obstacle(Obstacle::Rule::untolerated_taint, joint, flavor));
-            obstacles.back().taint = taint;
-            return false;
-        }
-        if (!selects_flavor(pod, spec->node_labels)) {
-            obstacles.push_back(obstacle(Obstacle::Rule::node_affinity, joint, flavor));
-            return false;
-        }
-    }
-    return topology_allows(joint, *spec, flavor);
+void Chooser::dismiss(const Choice& choice, const FlavorPlan::Option& option) {
+    if (!tells()) return;
+    if (option.obstacle) obstacles.push_back(*option.obstacle);
+    dismissed.push_back({*choice.group, WaitReason::Rule::no_matching_flavor});
 }
 
-// Who asks for a place needs a topology that has the level. Who does not may have one only where
-// the queue has nothing else.
-bool Chooser::topology_allows(const Joint& joint, const Flavor& flavor, FlavorId id) {
-    for (const std::size_t member : joint.members) {
-        const TopologyRequest& request = shape.pod_sets[member].topology;
-        auto rule = Obstacle::Rule::topology_only;
-        if (asks_for_topology(request)) {
-            if (search.topologies != nullptr &&
-                search.topologies->has_levels(flavor.name, request)) {
-                continue;
-            }
-            rule = flavor.topology.empty() ? Obstacle::Rule::no_topology
-                                           : Obstacle::Rule::no_topology_level;
-        } else if (flavor.topology.empty() || has_only_topologies(search.book, search.plan)) {
-            continue;
-        }
-        obstacles.push_back(obstacle(rule, joint, id));
-        return false;
-    }
-    return true;
-}
-
-bool Chooser::is_pinned(const Joint& joint, FlavorId flavor, const Requests& wanted) const {
+bool Chooser::is_pinned(const Joint& joint, FlavorId flavor, ResourceId resource) const {
     return std::any_of(joint.members.begin(), joint.members.end(), [&](std::size_t member) {
         const auto& shares = search.pinned->pod_sets[member].shares;
         return std::any_of(shares.begin(), shares.end(), [&](const Share& share) {
-            return share.what.flavor == flavor && share.what.resource == wanted.front().first;
+            return share.what.flavor == flavor && share.what.resource == resource;
         });
     });
 }
 
 // As good as it is for the resource that it serves worst.
-Offer Chooser::offer_of(const Joint& joint, FlavorId flavor, const Requests& wanted) {
+Offer Chooser::offer_of(const Joint& joint, const Choice& choice, FlavorId flavor) {
     Offer offer{flavor, best, WaitReason::Rule::quota, {}};
-    for (const auto& [resource, amount] : wanted) {
+    offer.resources.reserve(choice.resources.size());
+    for (const ResourceId resource : choice.resources) {
+        const Amount amount = search.plan.needed(joint, resource, counts);
         const Grade grade = grade_of(joint, {flavor, resource}, amount, offer);
-        if (preferred(offer.grade, grade, search.plan.fungibility.preference)) offer.grade = grade;
-        offer.resources.emplace_back(resource, grade);
+        if (preferred(offer.grade, grade, search.queue.fungibility.preference)) offer.grade = grade;
+        offer.resources.push_back(grade);
     }
     return offer;
 }
 
 Grade Chooser::grade_of(const Joint& joint, FlavorResource what, Amount amount, Offer& offer) {
     const QuotaTree& tree = search.tree;
-    const QuotaNode node = search.plan.node;
+    const QuotaNode node = search.queue.node;
     const Amount earlier = given_of(what);
     const Amount total = earlier + amount;
     const Amount free = std::max(Amount{}, tree.available(node, what));
@@ -401,28 +259,29 @@ Grade Chooser::grade_of(const Joint& joint, FlavorResource what, Amount amount, 
     const QuotaTree::Room room = tree.lowest_room(node, what, total);
     if (!never && total <= free) return {Grade::Kind::fit, room.height};
 
-    Obstacle lack = obstacle(never ? Obstacle::Rule::exceeds_maximum : Obstacle::Rule::insufficient,
-                             joint, what.flavor);
-    lack.resource = search.book.resources.name_of(what.resource);
-    lack.needed = amount;
-    lack.earlier = earlier;
-    lack.maximum = maximum;
-    lack.free = free;
-    lack.short_by = total - free;
-    obstacles.push_back(std::move(lack));
+    if (tells()) {
+        Obstacle lack;
+        lack.rule = never ? Obstacle::Rule::exceeds_maximum : Obstacle::Rule::insufficient;
+        lack.needed = amount;
+        lack.earlier = earlier;
+        lack.maximum = maximum;
+        lack.free = free;
+        lack.short_by = total - free;
+        tell_lack(joint, what, std::move(lack));
+    }
     if (never) {
         offer.flaw = WaitReason::Rule::exceeds_maximum;
         return {Grade::Kind::no_fit, 0};
     }
 
-    const Preemption& policy = search.plan.preemption;
+    const Preemption& policy = search.queue.preemption;
     const bool while_borrowing =
         policy.borrow_within_cohort != Preemption::WhileBorrowing::never ||
         (search.options.fair_sharing && policy.reclaim_within_cohort != Preemption::Reclaim::never);
     if (tree.nominal(node, what) < total && !room.below_root && !while_borrowing) {
         return {Grade::Kind::no_fit, room.height};
     }
-    if (!search.plan.preempts()) return {Grade::Kind::no_candidates, room.height};
+    if (!search.queue.preempts()) return {Grade::Kind::no_candidates, room.height};
     const PreemptionOutlook outlook = search.outlook(what, total);
     switch (outlook.grade) {
         case PreemptionOutlook::Grade::reclaim:
@@ -435,39 +294,41 @@ Grade Chooser::grade_of(const Joint& joint, FlavorResource what, Amount amount, 
     return {Grade::Kind::no_candidates, outlook.borrowing_level};
 }
 
-void Chooser::take(const Joint& joint, const Offer& offer) {
+void Chooser::tell_lack(const Joint& joint, FlavorResource what, Obstacle lack) {
+    lack.pod_set = shape.pod_sets[joint.members.front()].name;
+    lack.flavor = search.book.flavors.name_of(what.flavor);
+    lack.resource = search.book.resources.name_of(what.resource);
+    obstacles.push_back(std::move(lack));
+}
+
+void Chooser::take(const Joint& joint, const Choice& choice, const Offer& offer) {
     const bool counts_as_fit = search.patient && offer.grade.kind == Grade::Kind::fit;
-    for (const auto& [resource, grade] : offer.resources) {
-        const FlavorResource what{offer.flavor, resource};
+    for (std::size_t i = 0; i < choice.resources.size(); ++i) {
+        const FlavorResource what{offer.flavor, choice.resources[i]};
+        const Grade grade = offer.resources[i];
         answer.fit.borrowing_level = std::max(answer.fit.borrowing_level, grade.level);
         if (grade.kind != Grade::Kind::fit) {
             if (counts_as_fit) answer.waits_to_be_free = true;
             if (!counts_as_fit) answer.contested.push_back(what);
         }
         for (const std::size_t member : joint.members) {
-            for (const auto& [own, amount] : requests_of(member)) {
-                if (own != resource) continue;
-                given.push_back({what, amount});
-                answer.fit.pod_sets[member].shares.push_back({what, amount});
+            for (const auto& [own, amount] : search.plan.requests[member]) {
+                if (own != what.resource) continue;
+                answer.fit.pod_sets[member].shares.push_back({what, amount * counts[member]});
             }
         }
     }
 }
 
+// By groups and pod sets before.
 Amount Chooser::given_of(FlavorResource what) const {
     Amount sum;
-    for (const Share& share : given) {
-        if (share.what == what) sum += share.amount;
+    for (const PodSetFit& pod_set : answer.fit.pod_sets) {
+        for (const Share& share : pod_set.shares) {
+            if (share.what == what) sum += share.amount;
+        }
     }
     return sum;
-}
-
-Obstacle Chooser::obstacle(Obstacle::Rule rule, const Joint& joint, FlavorId flavor) const {
-    Obstacle made;
-    made.rule = rule;
-    made.pod_set = shape.pod_sets[joint.members.front()].name;
-    made.flavor = search.book.flavors.name_of(flavor);
-    return made;
 }
 
 }  // namespace

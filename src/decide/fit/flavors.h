@@ -1,6 +1,7 @@
 // decide/fit/flavors.h - which flavor each resource of each pod set comes from, or why from none.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 #include "base/amount.h"
 #include "decide/change.h"
 #include "decide/decision.h"
+#include "decide/fit/flavor_plan.h"
 #include "decide/fit/shape.h"
 #include "decide/ids.h"
 #include "decide/place/topology_book.h"
@@ -46,6 +48,11 @@ struct QueuePlan {
     bool preempts() const {
         return preemption.within_queue != Preemption::WithinQueue::never ||
                preemption.reclaim_within_cohort != Preemption::Reclaim::never;
+    }
+    /// Some resource comes from one of several flavors.
+    bool has_alternatives() const {
+        return std::any_of(groups.begin(), groups.end(),
+                           [](const GroupPlan& group) { return group.flavors.size() > 1; });
     }
     /// Equal needs of another priority are tried apart: they may preempt others, or meet others in
     /// the cohort in another round.
@@ -93,18 +100,20 @@ struct PreemptionOutlook {
 
 /// What flavors are searched with.
 struct FlavorSearch {
+    enum class Obstacles { told, left_out };
     const QuotaTree& tree;
     const FlavorBook& book;
-    const QueuePlan& plan;
+    const QueuePlan& queue;
+    const FlavorPlan& plan;  // Of the queue and the shape.
     const Options& options;
     /// Asked only about what is not free now. It may change the tree while it runs.
     std::function<PreemptionOutlook(FlavorResource, Amount)> outlook;
-    const FlavorMemory* memory = nullptr;      // Null: every search begins at the first flavor.
-    const Fit* pinned = nullptr;               // Not null: only the flavors of this fit count.
-    const TopologyBook* topologies = nullptr;  // Null: there are none.
+    const FlavorMemory* memory = nullptr;  // Null: every search begins at the first flavor.
+    const Fit* pinned = nullptr;           // Not null: only the flavors of this fit count.
     /// A flavor that fits by borrowing for one resource and by preemption for another may count as
     /// a fit that is not free yet; see FlavorAnswer::waits_to_be_free.
     bool patient = false;
+    Obstacles obstacles = Obstacles::told;  // What stands in the way is told in words, or not.
 };
 
 struct FlavorAnswer {
@@ -119,13 +128,9 @@ struct FlavorAnswer {
 
 /// Assigns flavors pod set by pod set, for `counts` pods of each: of each resource group touched
 /// the best flavor that pods tolerate and select, as far as the queue's fungibility lets the search
-/// go. Groups come in Kueue's order, that of a hash of their resources' names. Stops at the first
-/// group of a pod set that fits nowhere.
+/// go. Stops at the first group of a pod set that fits nowhere.
 FlavorAnswer choose_flavors(const FlavorSearch& search, const Shape& shape,
                             const std::vector<std::int64_t>& counts);
-
-/// The counts of the shape's pod sets.
-std::vector<std::int64_t> counts_of(const Shape& shape);
 
 /// True while every share, summed per flavor and resource, is available.
 bool still_fits(const QuotaTree& tree, QuotaNode node, const Fit& fit);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "decide/place/topology.h"
+
 namespace muster::decide {
 
 namespace {
@@ -37,10 +39,23 @@ std::shared_ptr<const Shape> make_shape(const std::vector<PodSet>& pod_sets, Wor
         }
         shape->pod_sets.push_back(std::move(need));
     }
+    std::vector<std::string> names;
+    for (const PodSetNeed& need : shape->pod_sets) {
+        names.push_back(need.name);
+        shape->asks_for_places |= asks_for_topology(need.topology);
+    }
+    shape->names = std::make_shared<const std::vector<std::string>>(std::move(names));
     return shape;
 }
 
 }  // namespace
+
+std::vector<std::int64_t> counts_of(const Shape& shape) {
+    std::vector<std::int64_t> counts;
+    for (const PodSetNeed& need : shape.pod_sets)
+        counts.push_back(need.count);
+    return counts;
+}
 
 ShapeId Shapes::hold(const std::vector<PodSet>& pod_sets, Workload::Binds binds,
                      Names<ResourceId>& resources) {

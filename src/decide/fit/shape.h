@@ -32,8 +32,13 @@ struct PodSetNeed {
 /// What is equal for all workloads of one shape: if one of them does not fit, none does.
 struct Shape {
     std::vector<PodSetNeed> pod_sets;
+    std::shared_ptr<const std::vector<std::string>> names;  // Of the pod sets.
     Workload::Binds binds = Workload::Binds::quota;
+    bool asks_for_places = false;  // Some pod set asks for places in a topology.
 };
+
+/// The counts of the shape's pod sets.
+std::vector<std::int64_t> counts_of(const Shape& shape);
 
 /// The shapes in use, counted.
 class Shapes {

@@ -62,7 +62,7 @@ std::vector<std::string> Ledger::lines() const {
         for (const PromisedSet& set : promise.sets) {
             all.push_back("promise " + workload + "/" + set.name + " " +
                           std::to_string(set.unbound) + " of " + std::to_string(set.count) +
-                          " seats " + names_of(set.seats) + " " + structure_text(*set.need.shape));
+                          " seats " + names_of(set.seats) + " " + structure_text(*set.pod));
         }
     }
     for (const auto& [workload, nodes] : rebound_)
@@ -73,10 +73,11 @@ std::vector<std::string> Ledger::lines() const {
             return std::find(set.seats.begin(), set.seats.end(), node) != set.seats.end();
         };
         const bool in_use = std::any_of(promises_.begin(), promises_.end(), [&](const auto& entry) {
-            return std::any_of(entry.second.sets.begin(), entry.second.sets.end(), sits);
+            return std::any_of(entry.value.sets.begin(), entry.value.sets.end(), sits);
         });
         if (in_use && seats_.is_overfull(node)) all.push_back("crowded " + seats_.name_of(node));
     }
+    std::sort(all.begin(), all.end());
     return all;
 }
 

@@ -114,35 +114,54 @@ void Ledger::unbind(std::string_view pod) {
     if (const auto node = nodes.find(bound.node); node != nodes.end()) nodes.erase(node);
 }
 
-void Ledger::promise(const std::string& workload, const Shape& shape) {
-    withdraw(workload);
-    Promise& made = promises_[workload];
-    for (const PodSetNeed& pod_set : shape.pod_sets) {
-        made.sets.push_back({.name = pod_set.name,
-                             .need = seats_.need_of(pod_set.pod),
-                             .count = pod_set.count,
-                             .unbound = 0,
+void Ledger::promise(const std::string& workload, const Shape& shape,
+                     const std::vector<std::int64_t>& counts) {
+    Promise* known = promises_.edit(workload);
+    if (known != nullptr) give_seats(*known);
+    Promise made;
+    made.sets.reserve(counts.size());
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        made.sets.push_back({.name = shape.pod_sets[i].name,
+                             .pod = shape.pod_sets[i].pod,
+                             .need = {},
+                             .count = counts[i],
+                             .unbound = counts[i],
                              .seats = {}});
     }
-    recount(workload, {});
+    if (known != nullptr) {
+        *known = std::move(made);
+    } else {
+        promises_.insert(workload, std::move(made));
+    }
+    if (pods_of_.contains(workload)) {
+        recount(workload, {});
+    } else {
+        seatless_.push_back(workload);
+    }
     unsettled_ = true;
     changed();
 }
 
 void Ledger::seat(const std::string& workload) {
-    seat(promises_.at(workload));
+    Promise* promise = promises_.edit(workload);
+    VERIFY(promise != nullptr);
+    seat(*promise);
 }
 
 void Ledger::withdraw(const std::string& workload) {
-    const auto found = promises_.find(workload);
-    if (found == promises_.end()) return;
-    for (PromisedSet& set : found->second.sets) {
+    const Promise* found = promises_.find(workload);
+    if (found == nullptr) return;
+    give_seats(*found);
+    promises_.erase(workload);
+    unsettled_ = true;
+    changed();
+}
+
+void Ledger::give_seats(const Promise& promise) {
+    for (const PromisedSet& set : promise.sets) {
         for (const NodeId node : set.seats)
             seats_.give(node, set.need);
     }
-    promises_.erase(found);
-    unsettled_ = true;
-    changed();
 }
 
 std::optional<GangRefusal> Ledger::refusal(const Shape& shape, Options::Capacity capacity) {
@@ -156,14 +175,16 @@ void Ledger::settle() {
     for (auto& [workload, nodes] : std::exchange(rebound_, {}))
         recount(workload, std::move(nodes));
     empty_overfull_nodes();
+    // In the order of names, so that seats do not depend on the order of arrival.
+    std::sort(seatless_.begin(), seatless_.end());
+    seatless_.erase(std::unique(seatless_.begin(), seatless_.end()), seatless_.end());
     std::erase_if(seatless_, [&](const std::string& workload) {
-        const auto promise = promises_.find(workload);
-        if (promise == promises_.end()) return true;
-        seat(promise->second);
-        return std::all_of(promise->second.sets.begin(), promise->second.sets.end(),
-                           [](const PromisedSet& set) {
-                               return static_cast<std::int64_t>(set.seats.size()) == set.unbound;
-                           });
+        Promise* promise = promises_.edit(workload);
+        if (promise == nullptr) return true;
+        seat(*promise);
+        return std::all_of(promise->sets.begin(), promise->sets.end(), [](const PromisedSet& set) {
+            return static_cast<std::int64_t>(set.seats.size()) == set.unbound;
+        });
     });
 }
 
@@ -213,9 +234,9 @@ Amount Ledger::free(std::string_view resource) const {
 
 // Which bound pods stand for which pod set: by name, else by equal requests, else by what is left.
 void Ledger::recount(const std::string& workload, Nodes bound_to) {
-    const auto found = promises_.find(workload);
-    if (found == promises_.end()) return;
-    std::vector<PromisedSet>& sets = found->second.sets;
+    Promise* found = promises_.edit(workload);
+    if (found == nullptr) return;
+    std::vector<PromisedSet>& sets = found->sets;
     for (PromisedSet& set : sets)
         set.unbound = set.count;
     std::vector<const Bound*> rest;
@@ -226,7 +247,7 @@ void Ledger::recount(const std::string& workload, Nodes bound_to) {
     }
     const auto settle_by = [&](auto stands_for) {
         std::erase_if(rest, [&](const Bound* pod) {
-            const auto set = std::find_if(sets.begin(), sets.end(), [&](const PromisedSet& s) {
+            const auto set = std::find_if(sets.begin(), sets.end(), [&](PromisedSet& s) {
                 return s.unbound > 0 && stands_for(*pod, s);
             });
             if (set == sets.end()) return false;
@@ -235,13 +256,14 @@ void Ledger::recount(const std::string& workload, Nodes bound_to) {
         });
     };
     settle_by([](const Bound& pod, const PromisedSet& set) { return pod.pod_set == set.name; });
-    settle_by([](const Bound& pod, const PromisedSet& set) {
-        return pod.pod_set.empty() && pod.need.requests == set.need.requests;
+    settle_by([this](const Bound& pod, PromisedSet& set) {
+        return pod.pod_set.empty() && pod.need.requests == need_of(set).requests;
     });
     settle_by([](const Bound& pod, const PromisedSet&) { return pod.pod_set.empty(); });
     for (PromisedSet& set : sets) {
         fit_seats(set, bound_to);
-        if (static_cast<std::int64_t>(set.seats.size()) < set.unbound) seatless_.insert(workload);
+        if (static_cast<std::int64_t>(set.seats.size()) < set.unbound)
+            seatless_.push_back(workload);
     }
 }
 
@@ -267,16 +289,21 @@ void Ledger::fit_seats(PromisedSet& set, Nodes& bound_to) {
     }
 }
 
+const Need& Ledger::need_of(PromisedSet& set) {
+    if (set.need.shape == nullptr) set.need = seats_.need_of(set.pod);
+    return set.need;
+}
+
 void Ledger::seat(Promise& promise) {
     std::vector<PromisedSet*> order;
     for (PromisedSet& set : promise.sets)
         order.push_back(&set);
     std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-        return seated_before(*a->need.shape, a->name, *b->need.shape, b->name);
+        return seated_before(*a->pod, a->name, *b->pod, b->name);
     });
     for (PromisedSet* set : order) {
         while (static_cast<std::int64_t>(set->seats.size()) < set->unbound) {
-            const auto node = seats_.best(set->need);
+            const auto node = seats_.best(need_of(*set));
             if (!node) break;
             seats_.take(*node, set->need);
             set->seats.push_back(*node);
@@ -292,13 +319,22 @@ void Ledger::empty_overfull_nodes() {
                      [&](NodeId node) { return seats_.is_overfull(node); })) {
         return;
     }
-    for (auto& [workload, promise] : promises_) {
-        for (PromisedSet& set : promise.sets) {
+    const auto sits_badly = [&](const PromisedSet& set) {
+        return std::any_of(set.seats.begin(), set.seats.end(),
+                           [&](NodeId node) { return seats_.is_overfull(node); });
+    };
+    std::vector<std::string> concerned;
+    for (const auto& [workload, promise] : promises_) {
+        if (std::any_of(promise.sets.begin(), promise.sets.end(), sits_badly))
+            concerned.push_back(workload);
+    }
+    for (const std::string& workload : concerned) {
+        for (PromisedSet& set : promises_.edit(workload)->sets) {
             std::erase_if(set.seats, [&](NodeId node) {
                 if (!seats_.is_overfull(node)) return false;
                 seats_.give(node, set.need);
                 changed();
-                seatless_.insert(workload);
+                seatless_.push_back(workload);
                 return true;
             });
         }
@@ -349,13 +385,14 @@ std::vector<Refusal::Lack> Ledger::sums_short(const Shape& shape) {
 }
 
 Amount Ledger::seatless(ResourceId resource) const {
+    const std::string& name = seats_.name_of(resource);
     Amount sum;
     for (const auto& [workload, promise] : promises_) {
         for (const PromisedSet& set : promise.sets) {
             const std::int64_t count = set.unbound - static_cast<std::int64_t>(set.seats.size());
-            for (const auto& [what, amount] : set.need.requests) {
-                if (what == resource) sum += amount * count;
-            }
+            const auto request = set.pod->requests.find(name);
+            if (request != set.pod->requests.end())
+                sum += std::max(Amount{}, request->second) * count;
         }
     }
     return sum;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/amount.h"
+#include "base/persistent_map.h"
 #include "decide/change.h"
 #include "decide/decision.h"
 #include "decide/fit/shape.h"
@@ -39,9 +40,14 @@ public:
     void bind(const PodBound& pod);
     void unbind(std::string_view pod);
 
-    /// The pods of an admitted workload: those not bound yet are promised from now on. Called
-    /// again, the new pods replace the old ones. They get seats when the ledger settles.
-    void promise(const std::string& workload, const Shape& shape);
+    /// The pods of an admitted workload, so many of each pod set: those not bound yet are promised
+    /// from now on. Called again, the new pods replace the old ones. They get seats when the ledger
+    /// settles.
+    void promise(const std::string& workload, const Shape& shape,
+                 const std::vector<std::int64_t>& counts);
+    void promise(const std::string& workload, const Shape& shape) {
+        promise(workload, shape, counts_of(shape));
+    }
     /// Seats its promised pods at once: those of a gang for which there is room now.
     void seat(const std::string& workload);
     /// Nothing is promised to the workload any more; its bound pods stay until they are gone.
@@ -79,7 +85,8 @@ private:
     };
     struct PromisedSet {
         std::string name;
-        Need need;
+        std::shared_ptr<const PodShape> pod;
+        Need need;                  // Worked out when it is first needed.
         std::int64_t count = 0;     // Pods of the set, bound or not.
         std::int64_t unbound = 0;   // Of them, those that are not bound.
         std::vector<NodeId> seats;  // At most `unbound`.
@@ -91,7 +98,9 @@ private:
     using Nodes = std::multiset<NodeId>;
     void recount(const std::string& workload, Nodes bound_to);
     void fit_seats(PromisedSet& set, Nodes& bound_to);
+    const Need& need_of(PromisedSet& set);
     void seat(Promise& promise);
+    void give_seats(const Promise& promise);
     void empty_overfull_nodes();
     std::optional<GangRefusal> per_node(const Shape& shape);
     std::optional<GangRefusal> aggregate(const Shape& shape);
@@ -102,9 +111,9 @@ private:
     Seats seats_;
     std::map<std::string, Bound, std::less<>> bound_;                    // By pod name.
     std::map<std::string, std::set<std::string>, std::less<>> pods_of_;  // By workload.
-    std::map<std::string, Promise, std::less<>> promises_;               // By workload.
+    PersistentMap<std::string, Promise> promises_;                       // By workload.
     std::map<std::string, Nodes> rebound_;  // Workloads whose pods came or went, and where to.
-    std::set<std::string> seatless_;        // At least all workloads that lack seats.
+    std::vector<std::string> seatless_;     // At least all workloads that lack seats.
     std::set<NodeId> crowded_;              // Nodes that took a pod or changed.
     std::uint64_t version_ = 0;
     bool unsettled_ = false;

@@ -87,8 +87,8 @@ CandidateLine::CandidateLine(const Scene& scene, const Preemptor& preemptor, Que
                   entry.active != QueueReport::Active::ready) {
         return;
     }
-    next_ = entry.by_preemption.begin();
-    end_ = entry.by_preemption.end();
+    next_ = entry.holders.begin();
+    end_ = entry.holders.end();
     if (!own || !scene.world.goes_by_use(queue)) return;
     // Holders do not stand in the order of what their local queues have used.
     while (next_ != end_)

@@ -50,10 +50,11 @@ bool Pending::set_uses(std::map<LocalQueueId, Fraction> uses) {
 
 void Pending::insert(ClassKey key, const Turn& turn) {
     Class& which = classes_[key];
-    if (!which.members.empty()) drop_head(key, which);
+    const bool leads_class = which.members.empty() || turn < *which.members.begin();
+    if (leads_class && !which.members.empty()) drop_head(key, which);
     const bool added = which.members.insert(turn);
     VERIFY(added);
-    add_head(key, which);
+    if (leads_class) add_head(key, which);
     ++size_;
     if (which.blocked) ++blocked_size_;
 }
@@ -62,7 +63,8 @@ void Pending::erase(ClassKey key, const Turn& turn) {
     const auto found = classes_.find(key);
     VERIFY(found != classes_.end());
     if (leads(turn.workload)) stop_leading();
-    drop_head(key, found->second);
+    const bool led_class = found->second.members.begin()->workload == turn.workload;
+    if (led_class) drop_head(key, found->second);
     const bool gone = found->second.members.erase(turn);
     VERIFY(gone);
     --size_;
@@ -70,7 +72,7 @@ void Pending::erase(ClassKey key, const Turn& turn) {
     if (found->second.members.empty()) {
         if (found->second.blocked) --blocked_classes_;
         classes_.erase(found);
-    } else {
+    } else if (led_class) {
         add_head(key, found->second);
     }
 }
@@ -127,6 +129,18 @@ bool Pending::wake_bound_to_nodes() {
 
 Pending::Reason Pending::reason_of(ClassKey key) const {
     return classes_.at(key).reason;
+}
+
+const FlavorPlan* Pending::plan_of(ClassKey key, std::uint64_t version) const {
+    const auto known = classes_.find(key);
+    if (known == classes_.end() || known->second.plan_version != version) return nullptr;
+    return known->second.plan.get();
+}
+
+void Pending::know_plan(ClassKey key, FlavorPlan plan, std::uint64_t version) {
+    Class& which = classes_.at(key);
+    which.plan = std::make_shared<const FlavorPlan>(std::move(plan));
+    which.plan_version = version;
 }
 
 bool Pending::is_blocked(ClassKey key) const {

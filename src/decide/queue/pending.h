@@ -14,6 +14,7 @@
 #include "base/persistent_map.h"
 #include "base/time.h"
 #include "decide/decision.h"
+#include "decide/fit/flavor_plan.h"
 #include "decide/fit/shape.h"
 #include "decide/ids.h"
 #include "decide/quota/fraction.h"
@@ -80,6 +81,8 @@ public:
     enum class News { none, numbers, all };
     /// The class does not fit.
     News block(ClassKey key, WaitReason reason);
+    /// The same, and nobody wants the reason.
+    void shut(ClassKey key) { set_blocked(key, classes_.at(key), true); }
     /// The first of the class was tried in vain, but the class stays open.
     News note(ClassKey key, WaitReason reason);
 
@@ -97,6 +100,9 @@ public:
     bool wake_bound_to_nodes();
 
     bool has(ClassKey key) const { return classes_.contains(key); }
+    /// What is known of the class for good, as long as the version is the same; else null.
+    const FlavorPlan* plan_of(ClassKey key, std::uint64_t version) const;
+    void know_plan(ClassKey key, FlavorPlan plan, std::uint64_t version);
     /// The last reason of a class; null when it was never tried.
     Reason reason_of(ClassKey key) const;
     bool is_blocked(ClassKey key) const;
@@ -115,6 +121,8 @@ private:
         PersistentSet<Turn> members;
         bool blocked = false;
         Reason reason;
+        std::shared_ptr<const FlavorPlan> plan;
+        std::uint64_t plan_version = 0;
     };
     // First members of classes, by slope and local queue: the order within them does not change
     // with time.

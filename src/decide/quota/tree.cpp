@@ -7,8 +7,10 @@
 namespace muster::decide {
 
 QuotaNode QuotaTree::add() {
+    const auto node = static_cast<QuotaNode>(nodes_.size());
     nodes_.emplace_back();
-    return static_cast<QuotaNode>(nodes_.size() - 1);
+    nodes_.back().root = node;
+    return node;
 }
 
 void QuotaTree::set_parent(QuotaNode node, std::optional<QuotaNode> parent) {
@@ -37,7 +39,12 @@ void QuotaTree::settle() {
             cell.usage = cell.held;
         }
     }
-    for (const QuotaNode node : children_first()) {
+    const std::vector<QuotaNode> order = children_first();
+    for (auto node = order.rbegin(); node != order.rend(); ++node) {
+        Entry& entry = nodes_[index(*node)];
+        entry.root = entry.parent ? root_of(*entry.parent) : *node;
+    }
+    for (const QuotaNode node : order) {
         const Entry& entry = nodes_[index(node)];
         if (!entry.parent) continue;
         Entry& above = nodes_[index(*entry.parent)];
@@ -67,12 +74,6 @@ Amount QuotaTree::lendable(QuotaNode cohort, ResourceId resource) const {
         if (known == resource) return amount;
     }
     return {};
-}
-
-QuotaNode QuotaTree::root_of(QuotaNode node) const {
-    while (const auto parent = nodes_[index(node)].parent)
-        node = *parent;
-    return node;
 }
 
 Amount QuotaTree::available(QuotaNode node, FlavorResource what) const {

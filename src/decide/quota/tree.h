@@ -32,7 +32,7 @@ public:
     void settle();
 
     bool in_circle(QuotaNode node) const { return nodes_[index(node)].in_circle; }
-    QuotaNode root_of(QuotaNode node) const;
+    QuotaNode root_of(QuotaNode node) const { return nodes_[index(node)].root; }
     std::optional<QuotaNode> parent_of(QuotaNode node) const { return nodes_[index(node)].parent; }
     const std::vector<QuotaNode>& children_of(QuotaNode node) const {
         return nodes_[index(node)].children;
@@ -93,6 +93,7 @@ private:
     struct Entry {
         std::optional<QuotaNode> wanted_parent;
         std::optional<QuotaNode> parent;  // As asked for, unless that closes a circle.
+        QuotaNode root{};
         bool in_circle = false;
         std::int64_t height = 0;
         FairWeight weight;

@@ -1,0 +1,271 @@
+// decide/wake.cpp - whom it is worth trying again: what was given back wakes those who may start
+// with it, and where nobody can start for certain, nobody is tried.
+#include <algorithm>
+#include <utility>
+
+#include "decide/deciding.h"
+
+namespace muster::decide {
+
+const FlavorPlan& Deciding::know_plan(QueueId id, ClassKey key) {
+    const QueueEntry& entry = std::as_const(world).queue(id);
+    const FlavorPlan* known = entry.pending.plan_of(key, world.plans_version);
+    if (known != nullptr) return *known;
+    world.queue(id).pending.know_plan(
+        key, plan_flavors(world.book, entry.plan, &world.topologies, world.shapes.of(key.shape)),
+        world.plans_version);
+    return *std::as_const(world).queue(id).pending.plan_of(key, world.plans_version);
+}
+
+// Of all that its plan covers.
+std::vector<Amount> Deciding::free_in(QueueId id) const {
+    const QueuePlan& plan = std::as_const(world).queue(id).plan;
+    std::vector<Amount> free;
+    for (const GroupPlan& group : plan.groups) {
+        for (const FlavorId flavor : group.flavors) {
+            for (const ResourceId resource : group.resources)
+                free.push_back(world.tree.available(plan.node, {flavor, resource}));
+        }
+    }
+    return free;
+}
+
+// Of these quota says all: without enough that is free they do not start, and as they preempt
+// nobody and leave no flavors for later, having tried them changes nothing.
+bool Deciding::is_measured(QueueId id, ClassKey key) {
+    return std::as_const(world).queue(id).is_plain && key.binds == Workload::Binds::quota &&
+           know_plan(id, key).is_simple;
+}
+
+bool Deciding::may_start(QueueId id, ClassKey key, Headroom& free) {
+    if (world.hopeless == World::Hopeless::tried || !is_measured(id, key)) return true;
+    // Whoever comes first in any tree keeps all others waiting: each has to take its own round.
+    if (world.options.blocking != Options::Blocking::never) return true;
+    return may_fit(know_plan(id, key), world.options.undeclared, free);
+}
+
+// Of whoever preempts, the reason tells more than numbers.
+Try::Reasons Deciding::reasons_for(QueueId id, ClassKey key) {
+    const bool left_out = world.options.reasons == Options::Reasons::left_out && id != no_queue &&
+                          is_measured(id, key);
+    return left_out ? Try::Reasons::left_out : Try::Reasons::told;
+}
+
+bool Deciding::anyone_may_start(QueueId id) {
+    const QueueEntry& entry = std::as_const(world).queue(id);
+    Headroom free(world.tree, entry.plan.node);
+    if (entry.pending.is_strict()) {
+        const auto head = entry.pending.next(now);
+        return head && may_start(id, head->key, free);
+    }
+    if (entry.pending.leader()) return true;
+    const std::vector<ClassKey> keys = entry.pending.classes();
+    return std::any_of(keys.begin(), keys.end(),
+                       [&](const ClassKey& key) { return may_start(id, key, free); });
+}
+
+namespace {
+
+/// A queue and who is tried there next.
+struct Line {
+    QueueId queue{};
+    std::optional<Pending::Candidate> next;
+    Headroom free;
+};
+
+}  // namespace
+
+// Those passed over are blocked as if each had been tried in a round of its own, so that whoever
+// may start comes to its turn beside the same others.
+bool Deciding::has_hope(QuotaNode root, std::span<const QueueId> queues) {
+    std::vector<Line> lines;
+    for (const QueueId id : queues) {
+        visited.insert(id);
+        const QueueEntry& entry = std::as_const(world).queue(id);
+        lines.push_back({id, entry.pending.next(now), {world.tree, entry.plan.node}});
+    }
+    const auto may_move = [this](Line& line) {
+        return line.next && (std::as_const(world).queue(line.queue).pending.leader() ||
+                             may_start(line.queue, line.next->key, line.free));
+    };
+    while (std::none_of(lines.begin(), lines.end(), may_move)) {
+        bool has_passed = false;
+        for (Line& line : lines) {
+            if (!line.next || std::as_const(world).queue(line.queue).pending.is_strict()) continue;
+            pass_over(line.queue, *line.next);
+            line.next = std::as_const(world).queue(line.queue).pending.next(now);
+            has_passed = true;
+        }
+        if (has_passed) {
+            idle[root] = 0;
+            continue;
+        }
+        // As after a round without effect.
+        if (std::any_of(lines.begin(), lines.end(), [](const Line& l) { return l.next; }))
+            ++idle[root];
+        for (const Line& line : lines) {
+            world.to_try.erase(line.queue);
+            if (line.next) {
+                pass_over(line.queue, *line.next);
+                world.standing.insert(line.queue);
+            } else {
+                world.standing.erase(line.queue);
+            }
+        }
+        return false;
+    }
+    return true;
+}
+
+std::vector<std::pair<QuotaNode, QueueId>> Deciding::with_hope(const IdSet<QueueId>& queues,
+                                                               Trying trying) {
+    std::vector<std::pair<QuotaNode, QueueId>> by_tree;
+    for (const QueueId id : queues)
+        by_tree.emplace_back(world.tree.root_of(std::as_const(world).queue(id).plan.node), id);
+    std::sort(by_tree.begin(), by_tree.end());
+    if (trying == Trying::everybody) return by_tree;
+    std::vector<std::pair<QuotaNode, QueueId>> hopeful;
+    std::vector<QueueId> members;
+    for (auto from = by_tree.begin(); from != by_tree.end();) {
+        const QuotaNode root = from->first;
+        const auto to = std::find_if(from, by_tree.end(),
+                                     [&](const auto& other) { return other.first != root; });
+        members.clear();
+        std::for_each(from, to, [&](const auto& member) { members.push_back(member.second); });
+        if (has_hope(root, members)) hopeful.insert(hopeful.end(), from, to);
+        from = to;
+    }
+    return hopeful;
+}
+
+void Deciding::pass_over(QueueId id, const Pending::Candidate& candidate) {
+    if (world.options.reasons == Options::Reasons::left_out) {
+        progress.erase(candidate.turn.workload);
+        return world.queue(id).pending.shut(candidate.key);
+    }
+    static const std::set<WorkloadId> nobody;
+    Try what{id, candidate.key, candidate.turn.workload};
+    const auto known = progress.find(what.workload);
+    if (known != progress.end()) what.memory = &known->second.memory;
+    Attempt attempt = evaluate({world, world.tree, nobody}, world.ledger, what);
+    VERIFY(attempt.mode != Attempt::Mode::fit);
+    progress.erase(what.workload);
+    block(id, candidate.key, std::move(*attempt.reason));
+}
+
+// Unless just as much is free as when all got their reasons.
+void Deciding::pass_over_all(QueueId id) {
+    visited.insert(id);
+    const Pending& pending = std::as_const(world).queue(id).pending;
+    if (pending.size() == 0) return world.standing.erase(id);
+    if (pending.is_strict()) {
+        world.queue(id).pending.wake();
+        if (const auto head = pending.head(now)) pass_over(id, *head);
+        return;
+    }
+    std::vector<Amount> free = free_in(id);
+    const bool is_as_told = std::as_const(world).queue(id).told_free == free;
+    const bool tells = world.options.reasons == Options::Reasons::told;
+    for (const ClassKey key : pending.classes()) {
+        if (pending.is_blocked(key) && (is_as_told || !tells)) continue;
+        pass_over(id, {key, *pending.members_of(key).begin()});
+    }
+    world.standing.erase(id);
+    world.queue(id).told_free = std::move(free);
+}
+
+// Nodes and other pods have changed: everybody who may wait for a place is tried again.
+void Deciding::wake_for_topologies() {
+    if (!std::exchange(world.topologies_changed, false)) return;
+    for (std::size_t i = 1; i < world.queues.size(); ++i) {
+        const auto id = static_cast<QueueId>(i);
+        if (world.has_topologies(id)) world.wake_tree(id);
+    }
+}
+
+// What was given back is first for those who stand in front of their queues and for those who gave
+// it back: for one round, with topologies for as many as they take, which is how it was seen. Then
+// everybody in the tree is tried again. When several gave back at once, StrictFIFO's heads wait for
+// the others.
+void Deciding::wake_freed_trees() {
+    if (world.to_wake.empty()) return;
+    struct Freed {
+        std::int64_t times = 0;
+        std::int64_t unheard = 0;
+    };
+    std::map<QuotaNode, Freed> freed;
+    for (const auto& [id, gifts] : std::exchange(world.to_wake, {})) {
+        // Kueue finds the tree by the local queue and knows none that is stopped.
+        const auto unheard =
+            std::count_if(gifts.from.begin(), gifts.from.end(), [&](LocalQueueId local) {
+                const auto& spec = world.local_queue(local).spec;
+                return !spec || spec->stop != StopPolicy::none;
+            });
+        Freed& all = freed[world.tree.root_of(std::as_const(world).queue(id).plan.node)];
+        all.times += gifts.times;
+        all.unheard += unheard;
+        if (unheard > 0) world.late_wakes.try_emplace(id, now + patience_limit);
+    }
+    const IdSet<QueueId> requeued = std::exchange(world.requeued, {});
+    IdSet<QueueId> others = std::exchange(world.to_try, {});
+    for (const auto& [root, gifts] : freed)
+        try_in_front(world.queues_by_root[root], requeued,
+                     gifts.times == 1 ? Heads::hear : Heads::wait);
+    while (!world.to_try.empty()) {
+        round(with_keepers(world.to_try), Trying::everybody);
+        erase_if(world.to_try, [&](QueueId id) {
+            if (world.has_topologies(id)) return false;
+            others.insert(id);
+            return true;
+        });
+    }
+    world.to_try.insert(others.begin(), others.end());
+    for (const auto& [root, gifts] : freed) {
+        if (gifts.times == gifts.unheard) continue;
+        wake_all_in(world.queues_by_root[root]);
+    }
+}
+
+void Deciding::try_in_front(const std::vector<QueueId>& queues, const IdSet<QueueId>& requeued,
+                            Heads heads) {
+    std::vector<QueueId> first;
+    bool has_hope = false;
+    for (const QueueId id : queues) {
+        const Pending& pending = std::as_const(world).queue(id).pending;
+        const bool is_head =
+            heads == Heads::hear && pending.is_strict() && world.standing.contains(id);
+        const bool others_heard = pending.leader() || requeued.contains(id);
+        if (!is_head && !others_heard) continue;
+        first.push_back(id);
+        has_hope = has_hope || others_heard || anyone_may_start(id);
+    }
+    // Heads that cannot start are told so when all are woken.
+    if (has_hope) world.to_try.insert(first.begin(), first.end());
+}
+
+// Unless what is free is enough for nobody there: then only the numbers in their reasons change.
+void Deciding::wake_all_in(const std::vector<QueueId>& queues) {
+    if (std::none_of(queues.begin(), queues.end(),
+                     [this](QueueId id) { return anyone_may_start(id); })) {
+        for (const QueueId id : queues)
+            pass_over_all(id);
+        return;
+    }
+    for (const QueueId id : queues) {
+        if (std::as_const(world).queue(id).pending.size() > 0) world.queue(id).pending.wake();
+        world.to_try.insert(id);
+    }
+}
+
+// After any change on the nodes gangs are tried again, also when they were blocked before: once
+// what is promised has its seats, so that a gang tried twice gets the same answer.
+bool Deciding::wake_gangs() {
+    if (world.node_bound.empty()) return false;
+    world.ledger.settle();
+    if (world.gangs_tried == world.ledger.version()) return false;
+    world.gangs_tried = world.ledger.version();
+    world.wake_bound_to_nodes();
+    return !world.to_try.empty();
+}
+
+}  // namespace muster::decide
