@@ -70,7 +70,8 @@ struct Step {
 };
 
 struct Scenario {
-    std::vector<std::string> on;  // The grounds that it runs on; empty: all.
+    /// The grounds that it runs on: decide, sim (also with faults), calm (sim without); empty: all.
+    std::vector<std::string> on;
     std::vector<Step> steps;
     std::string expected;
 };
