@@ -51,7 +51,7 @@ bool Pending::set_uses(std::map<LocalQueueId, Fraction> uses) {
 void Pending::insert(ClassKey key, const Turn& turn) {
     Class& which = classes_[key];
     const bool leads_class = which.members.empty() || turn < *which.members.begin();
-    if (leads_class && !which.members.empty()) drop_head(key, which);
+    if (leads_class && !which.members.empty()) take_head(key, which);
     const bool added = which.members.insert(turn);
     VERIFY(added);
     if (leads_class) add_head(key, which);
@@ -63,17 +63,23 @@ void Pending::erase(ClassKey key, const Turn& turn) {
     const auto found = classes_.find(key);
     VERIFY(found != classes_.end());
     if (leads(turn.workload)) stop_leading();
-    const bool led_class = found->second.members.begin()->workload == turn.workload;
-    if (led_class) drop_head(key, found->second);
-    const bool gone = found->second.members.erase(turn);
+    Class& which = found->second;
+    const bool led_class = which.members.begin()->workload == turn.workload;
+    auto head = led_class ? take_head(key, which) : std::map<Turn, ClassKey>::node_type();
+    const bool gone = which.members.erase(turn);
     VERIFY(gone);
     --size_;
-    if (found->second.blocked) --blocked_size_;
-    if (found->second.members.empty()) {
-        if (found->second.blocked) --blocked_classes_;
+    if (which.blocked) --blocked_size_;
+    if (which.members.empty()) {
+        if (which.blocked) --blocked_classes_;
         classes_.erase(found);
+        for (Heads* heads : {&open_, &blocked_}) {
+            const auto group = heads->find(group_of(key));
+            if (group != heads->end() && group->second.empty()) heads->erase(group);
+        }
     } else if (led_class) {
-        add_head(key, found->second);
+        head.key() = *which.members.begin();
+        heads_of(which)[group_of(key)].insert(std::move(head));
     }
 }
 
@@ -114,8 +120,14 @@ void Pending::lead(ClassKey key, const Turn& turn, WaitReason reason) {
 }
 
 void Pending::wake() {
+    if (blocked_classes_ == 0) return;
     for (auto& [key, which] : classes_)
-        set_blocked(key, which, false);
+        which.blocked = false;
+    for (auto& [group, by_turn] : blocked_)
+        open_[group].merge(by_turn);
+    blocked_.clear();
+    blocked_size_ = 0;
+    blocked_classes_ = 0;
 }
 
 bool Pending::wake_bound_to_nodes() {
@@ -177,6 +189,7 @@ std::vector<Turn> Pending::in_order(Time now) const {
 std::optional<Pending::Candidate> Pending::first(const Heads& heads, Time now) const {
     std::optional<Candidate> best;
     for (const auto& [group, by_turn] : heads) {
+        if (by_turn.empty()) continue;
         const auto& [turn, key] = *by_turn.begin();
         if (const Candidate here{key, turn}; !best || before(here, *best, now)) best = here;
     }
@@ -206,18 +219,15 @@ void Pending::add_head(ClassKey key, const Class& which) {
     heads_of(which)[group_of(key)].emplace(*which.members.begin(), key);
 }
 
-void Pending::drop_head(ClassKey key, const Class& which) {
-    Heads& heads = heads_of(which);
-    const auto by_turn = heads.find(group_of(key));
-    by_turn->second.erase(*which.members.begin());
-    if (by_turn->second.empty()) heads.erase(by_turn);
+std::map<Turn, ClassKey>::node_type Pending::take_head(ClassKey key, const Class& which) {
+    return heads_of(which).find(group_of(key))->second.extract(*which.members.begin());
 }
 
 void Pending::set_blocked(ClassKey key, Class& which, bool blocked) {
     if (which.blocked == blocked) return;
-    drop_head(key, which);
+    auto head = take_head(key, which);
     which.blocked = blocked;
-    add_head(key, which);
+    heads_of(which)[group_of(key)].insert(std::move(head));
     const auto members = static_cast<std::int64_t>(which.members.size());
     blocked_size_ += blocked ? members : -members;
     blocked_classes_ += blocked ? 1 : -1;

@@ -125,7 +125,7 @@ private:
         std::uint64_t plan_version = 0;
     };
     // First members of classes, by slope and local queue: the order within them does not change
-    // with time.
+    // with time. A group may be empty as long as it has classes.
     using Group = std::pair<std::int64_t, LocalQueueId>;
     using Heads = std::map<Group, std::map<Turn, ClassKey>>;
 
@@ -135,7 +135,7 @@ private:
     std::strong_ordering compare_uses(const ClassKey& a, const ClassKey& b) const;
     Heads& heads_of(const Class& which) { return which.blocked ? blocked_ : open_; }
     void add_head(ClassKey key, const Class& which);
-    void drop_head(ClassKey key, const Class& which);
+    std::map<Turn, ClassKey>::node_type take_head(ClassKey key, const Class& which);
     void set_blocked(ClassKey key, Class& which, bool blocked);
 
     ClusterQueue::Strategy strategy_ = ClusterQueue::Strategy::best_effort_fifo;
