@@ -124,7 +124,7 @@ std::vector<std::pair<QuotaNode, QueueId>> Deciding::with_hope(const IdSet<Queue
         by_tree.emplace_back(world.tree.root_of(std::as_const(world).queue(id).plan.node), id);
     std::sort(by_tree.begin(), by_tree.end());
     if (trying == Trying::everybody) return by_tree;
-    std::vector<std::pair<QuotaNode, QueueId>> hopeful;
+    std::vector<std::pair<QuotaNode, QueueId>> all;
     std::vector<QueueId> members;
     for (auto from = by_tree.begin(); from != by_tree.end();) {
         const QuotaNode root = from->first;
@@ -132,10 +132,10 @@ std::vector<std::pair<QuotaNode, QueueId>> Deciding::with_hope(const IdSet<Queue
                                      [&](const auto& other) { return other.first != root; });
         members.clear();
         std::for_each(from, to, [&](const auto& member) { members.push_back(member.second); });
-        if (has_hope(root, members)) hopeful.insert(hopeful.end(), from, to);
+        if (has_hope(root, members)) all.insert(all.end(), from, to);
         from = to;
     }
-    return hopeful;
+    return all;
 }
 
 void Deciding::pass_over(QueueId id, const Pending::Candidate& candidate) {
