@@ -8,38 +8,11 @@
 #include <doctest/doctest.h>
 
 #include "base/random.h"
+#include "decide/small_world.h"
 
 namespace muster::decide {
 
 namespace {
-
-ClusterQueue queue(const std::string& name, std::vector<std::int64_t> cpu_by_flavor) {
-    ClusterQueue made;
-    made.name = name;
-    made.namespaces = Selector{};
-    made.groups.emplace_back().resources = {"cpu"};
-    for (std::size_t i = 0; i < cpu_by_flavor.size(); ++i) {
-        FlavorQuotas flavor{"f" + std::to_string(i), {}};
-        flavor.resources["cpu"].nominal = {cpu_by_flavor[i]};
-        made.groups.back().flavors.push_back(std::move(flavor));
-    }
-    return made;
-}
-
-Workload workload(const std::string& id, const std::string& in, std::int64_t cpu) {
-    Workload made;
-    made.id = id;
-    made.ns = "default";
-    made.local_queue = in;
-    made.binds = in.empty() ? Workload::Binds::quota_and_nodes : Workload::Binds::quota;
-    made.created = Time{1};
-    made.pod_sets.emplace_back().pod.requests["cpu"] = {cpu};
-    return made;
-}
-
-std::vector<Change> with_local(const ClusterQueue& made) {
-    return {QueueSet{made}, LocalQueueSet{{"default", made.name, made.name, StopPolicy::none}}};
-}
 
 void apply_all(State& state, const std::vector<Change>& changes) {
     for (const Change& change : changes)
@@ -127,12 +100,7 @@ TEST_CASE(
     "all small worlds: 1 queue, 2 flavors of 0 to 2, 3 workloads of 1 to 3 and priority 0 or 1") {
     std::int64_t worlds = 0;
     for (std::int64_t code = 0; code < 2 * 3 * 3 * 216; ++code) {
-        std::int64_t rest = code;
-        const auto digit = [&](std::int64_t base) {
-            const std::int64_t value = rest % base;
-            rest /= base;
-            return value;
-        };
+        Digits digit(code);
         Reference reference;
         reference.strict = digit(2) == 1;
         reference.free = {digit(3), digit(3)};
@@ -174,12 +142,7 @@ TEST_CASE(
 TEST_CASE(
     "all small node worlds: 2 nodes of 0 to 3, gangs of 1 or 2 pods of 1 to 3: never overfull") {
     for (std::int64_t code = 0; code < 4 * 4 * 6 * 6; ++code) {
-        std::int64_t rest = code;
-        const auto digit = [&](std::int64_t base) {
-            const std::int64_t value = rest % base;
-            rest /= base;
-            return value;
-        };
+        Digits digit(code);
         const std::vector<std::int64_t> size = {digit(4), digit(4)};
         State state;
         for (std::size_t i = 0; i < 2; ++i) {

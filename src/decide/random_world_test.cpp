@@ -11,38 +11,12 @@
 
 #include "base/choices.h"
 #include "decide/scenario_write.h"
+#include "decide/small_world.h"
 #include "decide/state_text.h"
 
 namespace muster::decide {
 
 namespace {
-
-ClusterQueue queue(const std::string& name, std::vector<std::int64_t> cpu_by_flavor) {
-    ClusterQueue made;
-    made.name = name;
-    made.namespaces = Selector{};
-    made.groups.emplace_back().resources = {"cpu"};
-    for (std::size_t i = 0; i < cpu_by_flavor.size(); ++i) {
-        FlavorQuotas flavor{"f" + std::to_string(i), {}};
-        flavor.resources["cpu"].nominal = {cpu_by_flavor[i]};
-        made.groups.back().flavors.push_back(std::move(flavor));
-    }
-    return made;
-}
-
-Workload workload(const std::string& id, const std::string& in, std::int64_t cpu) {
-    Workload made;
-    made.id = id;
-    made.ns = "default";
-    made.local_queue = in;
-    made.binds = in.empty() ? Workload::Binds::quota_and_nodes : Workload::Binds::quota;
-    made.pod_sets.emplace_back().pod.requests["cpu"] = {cpu};
-    return made;
-}
-
-std::vector<Change> with_local(const ClusterQueue& made) {
-    return {QueueSet{made}, LocalQueueSet{{"default", made.name, made.name, StopPolicy::none}}};
-}
 
 struct ObjectName {
     std::string operator()(const QueueSet& c) const { return "q/" + c.queue.name; }

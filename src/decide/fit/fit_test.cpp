@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "decide/cycle.h"
+#include "decide/small_world.h"
 
 namespace muster::decide {
 
@@ -112,12 +113,7 @@ TEST_CASE(
     std::int64_t fits = 0;
     const std::array<Limit, 3> limits = {std::nullopt, Amount{0}, Amount{1}};
     for (std::int64_t code = 0; code < 9 * 4 * 4 * 9 * 2 * 2 * 3; ++code) {
-        std::int64_t rest = code;
-        const auto digit = [&](std::int64_t base) {
-            const std::int64_t value = rest % base;
-            rest /= base;
-            return value;
-        };
+        Digits digit(code);
         SmallFit world;
         world.own = {digit(3), digit(3)};
         world.used = {digit(2), digit(2)};

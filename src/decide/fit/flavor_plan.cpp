@@ -5,6 +5,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/hash.h"
 #include "decide/fit/flavors.h"
 #include "decide/fit/places.h"
 
@@ -36,14 +37,6 @@ bool selects_flavor(const PodShape& pod, const Labels& labels) {
             });
     };
     return std::any_of(pod.node_affinity.begin(), pod.node_affinity.end(), term_allows);
-}
-
-// FNV-1a: the order in which Kueue keeps resources.
-std::uint64_t place_of(std::string_view resource) {
-    std::uint64_t hash = 0xcbf29ce484222325U;
-    for (const char c : resource)
-        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-    return hash;
 }
 
 /// The work on one plan.
@@ -95,7 +88,8 @@ std::vector<Choice> Planner::choices_of(const Joint& joint) const {
         fewest.push_back(pod_set.min_count);
     std::vector<std::pair<std::uint64_t, Choice>> all;
     const auto add = [&](ResourceId resource) {
-        const std::uint64_t place = place_of(book.resources.name_of(resource));
+        // The order in which Kueue keeps resources: FNV-1a of their names.
+        const std::uint64_t place = stable_hash(book.resources.name_of(resource));
         Choice made;
         for (std::size_t i = 0; i < queue.groups.size() && !made.group; ++i) {
             if (covers(queue.groups[i], resource)) made.group = i;

@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "decide/cycle.h"
+#include "decide/small_world.h"
 
 namespace muster::decide {
 
@@ -198,12 +199,7 @@ TEST_CASE(
     constexpr std::int64_t policies = 15;
     std::int64_t worlds = 0;
     for (std::int64_t code = 0; code < 2 * 2 * 2 * policies * policies * 8 * 8; code += every) {
-        std::int64_t rest = code;
-        const auto digit = [&](std::int64_t base) {
-            const std::int64_t value = rest % base;
-            rest /= base;
-            return value;
-        };
+        Digits digit(code);
         Small world;
         world.is_fair = digit(2) == 1;
         if (world.is_fair) {
