@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SUITES = ["unit", "sim", "docs", "kubectl", "e2e"]
+SUITES = ["unit", "sim", "docs", "kubectl", "kube", "e2e"]
 
 
 def commands(suite: str, options: argparse.Namespace) -> list[list[str]]:

