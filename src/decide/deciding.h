@@ -75,9 +75,11 @@ struct Deciding {
 
     /// Has the class's plan of flavors ready.
     const FlavorPlan& know_plan(QueueId id, ClassKey key);
-    bool is_measured(QueueId id, ClassKey key);
+    /// The plan of a class that quota alone decides about; null for any other.
+    const FlavorPlan* measure(QueueId id, ClassKey key);
     bool may_start(QueueId id, ClassKey key, Headroom& free);
-    Try::Reasons reasons_for(QueueId id, ClassKey key);
+    /// How the candidate is tried next.
+    Try next_try(QueueId id, const Pending::Candidate& candidate);
     bool anyone_may_start(QueueId id);
     /// Those of one tree who hear first of what was given back.
     enum class Heads { hear, wait };

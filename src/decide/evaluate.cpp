@@ -63,10 +63,6 @@ struct Evaluation {
     std::optional<Attempt> shrink();
 };
 
-bool is_answer(const Attempt& attempt) {
-    return attempt.mode == Mode::fit || (attempt.mode == Mode::preempt && !attempt.victims.empty());
-}
-
 Attempt Evaluation::without_quota() {
     Attempt attempt;
     attempt.mode = Mode::fit;
@@ -277,7 +273,7 @@ std::optional<Attempt> Evaluation::shrink() {
         const std::int64_t middle = low + (high - low) / 2;
         if (middle > slack) break;
         Attempt attempt = with_counts(counts_without(middle));
-        if (is_answer(attempt)) {
+        if (attempt.has_way()) {
             best = std::move(attempt);
             high = middle;
         } else {
@@ -293,7 +289,7 @@ Attempt evaluate(const Scene& scene, Ledger& ledger, const Try& what) {
     Evaluation evaluation{scene, ledger, what, scene.world.shapes.of(what.key.shape)};
     if (what.queue == no_queue) return evaluation.without_quota();
     Attempt whole = evaluation.with_counts(counts_of(evaluation.shape));
-    if (is_answer(whole) || !evaluation.may_shrink()) return whole;
+    if (whole.has_way() || !evaluation.may_shrink()) return whole;
     auto part = evaluation.shrink();
     return part ? std::move(*part) : std::move(whole);
 }

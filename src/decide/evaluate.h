@@ -33,6 +33,11 @@ struct Attempt {
     std::unique_ptr<WaitReason> reason;  // Null when it fits, or reasons are left out.
     FlavorMemory memory;                 // Not empty: other flavors are left to be tried.
     bool waits_to_be_free = false;       // See FlavorAnswer.
+
+    /// It would have to preempt, and may preempt nobody, or not enough.
+    bool preempts_in_vain() const { return mode == Mode::preempt && victims.empty(); }
+    /// It starts now, or when its victims have gone.
+    bool has_way() const { return mode != Mode::no_fit && !preempts_in_vain(); }
 };
 
 /// Tries it against quota, then against nodes. `ledger` is the world's or a copy of it: it is left

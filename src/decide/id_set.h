@@ -13,8 +13,8 @@
 
 namespace muster::decide {
 
-/// Ids as bits, walked through in their order. Fit for ids of which there are thousands; room is
-/// kept for the largest one.
+/// Ids as bits, walked through in their order. It takes a bit for every id up to the largest one,
+/// and walking through it the time to read them.
 template <class Id>
 class IdSet {
 public:

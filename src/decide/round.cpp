@@ -78,14 +78,7 @@ void Round::nominate(const std::vector<std::pair<QuotaNode, QueueId>>& queues) {
         }
         played.emplace_back(root, id);
         if (id != no_queue) deciding.know_plan(id, candidate->key);
-        Try what{id, candidate->key, candidate->turn.workload};
-        const auto known = deciding.progress.find(what.workload);
-        if (known != deciding.progress.end()) {
-            what.memory = &known->second.memory;
-            what.preempting = known->second.preempting;
-        }
-        what.patient = deciding.is_patient(what.workload);
-        what.reasons = deciding.reasons_for(id, what.key);
+        const Try what = deciding.next_try(id, *candidate);
         ++world.tries;
         nominees.push_back({id, entry.plan.node, root, candidate->key, std::move(candidate->turn),
                             evaluate(scene, world.ledger, what), world.ledger.version()});
@@ -95,13 +88,11 @@ void Round::nominate(const std::vector<std::pair<QuotaNode, QueueId>>& queues) {
 void Round::take_turn(Nominee& nominee) {
     Attempt& attempt = nominee.attempt;
     const Overlap overlap = resolve_overlap(nominee);
-    const bool has_nothing =
-        attempt.mode == Mode::no_fit || (attempt.mode == Mode::preempt && attempt.victims.empty());
-    if (overlap == Overlap::resolved && has_nothing && fits_but_for_others(nominee)) {
+    if (overlap == Overlap::resolved && !attempt.has_way() && fits_but_for_others(nominee)) {
         return overtake(nominee);
     }
     if (attempt.mode == Mode::no_fit) return refuse(nominee);
-    if (attempt.mode == Mode::preempt && attempt.victims.empty()) {
+    if (attempt.preempts_in_vain()) {
         const auto& policy = world.queue(nominee.queue).plan.preemption;
         // What it can always take back it need not keep.
         if (policy.reclaim_within_cohort != Preemption::Reclaim::any) {
@@ -357,8 +348,7 @@ bool Round::turns_in_circles(Nominee& nominee) {
 bool Round::begins_again(const Nominee& nominee) {
     const auto known = deciding.progress.find(nominee.turn.workload);
     const bool had_memory = known != deciding.progress.end() && !known->second.memory.empty();
-    const bool in_vain = nominee.attempt.mode == Mode::preempt && nominee.attempt.victims.empty() &&
-                         nominee.queue != no_queue &&
+    const bool in_vain = nominee.attempt.preempts_in_vain() && nominee.queue != no_queue &&
                          world.queue(nominee.queue).plan.has_alternatives();
     if (!had_memory && !in_vain) return false;
     if (!fits_but_for_others(nominee)) return false;

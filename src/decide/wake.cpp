@@ -32,23 +32,35 @@ std::vector<Amount> Deciding::free_in(QueueId id) const {
 
 // Of these quota says all: without enough that is free they do not start, and as they preempt
 // nobody and leave no flavors for later, having tried them changes nothing.
-bool Deciding::is_measured(QueueId id, ClassKey key) {
-    return std::as_const(world).queue(id).is_plain && key.binds == Workload::Binds::quota &&
-           know_plan(id, key).is_simple;
+const FlavorPlan* Deciding::measure(QueueId id, ClassKey key) {
+    if (!std::as_const(world).queue(id).is_plain || key.binds != Workload::Binds::quota) {
+        return nullptr;
+    }
+    const FlavorPlan& plan = know_plan(id, key);
+    return plan.is_simple ? &plan : nullptr;
 }
 
 bool Deciding::may_start(QueueId id, ClassKey key, Headroom& free) {
-    if (world.hopeless == World::Hopeless::tried || !is_measured(id, key)) return true;
+    if (world.hopeless == World::Hopeless::tried) return true;
     // Whoever comes first in any tree keeps all others waiting: each has to take its own round.
     if (world.options.blocking != Options::Blocking::never) return true;
-    return may_fit(know_plan(id, key), world.options.undeclared, free);
+    const FlavorPlan* plan = measure(id, key);
+    return plan == nullptr || may_fit(*plan, world.options.undeclared, free);
 }
 
-// Of whoever preempts, the reason tells more than numbers.
-Try::Reasons Deciding::reasons_for(QueueId id, ClassKey key) {
-    const bool left_out = world.options.reasons == Options::Reasons::left_out && id != no_queue &&
-                          is_measured(id, key);
-    return left_out ? Try::Reasons::left_out : Try::Reasons::told;
+// From where its last search stopped. Of whoever may preempt, the reason tells more than numbers:
+// it is never left out.
+Try Deciding::next_try(QueueId id, const Pending::Candidate& candidate) {
+    Try what{id, candidate.key, candidate.turn.workload};
+    const auto known = progress.find(what.workload);
+    if (known != progress.end()) {
+        what.memory = &known->second.memory;
+        what.preempting = known->second.preempting;
+    }
+    what.patient = is_patient(what.workload);
+    if (world.options.reasons == Options::Reasons::left_out && measure(id, what.key) != nullptr)
+        what.reasons = Try::Reasons::left_out;
+    return what;
 }
 
 bool Deciding::anyone_may_start(QueueId id) {
@@ -144,12 +156,9 @@ void Deciding::pass_over(QueueId id, const Pending::Candidate& candidate) {
         return world.queue(id).pending.shut(candidate.key);
     }
     static const std::set<WorkloadId> nobody;
-    Try what{id, candidate.key, candidate.turn.workload};
-    const auto known = progress.find(what.workload);
-    if (known != progress.end()) what.memory = &known->second.memory;
-    Attempt attempt = evaluate({world, world.tree, nobody}, world.ledger, what);
+    Attempt attempt = evaluate({world, world.tree, nobody}, world.ledger, next_try(id, candidate));
     VERIFY(attempt.mode != Attempt::Mode::fit);
-    progress.erase(what.workload);
+    progress.erase(candidate.turn.workload);
     block(id, candidate.key, std::move(*attempt.reason));
 }
 
@@ -229,7 +238,7 @@ void Deciding::wake_freed_trees() {
 void Deciding::try_in_front(const std::vector<QueueId>& queues, const IdSet<QueueId>& requeued,
                             Heads heads) {
     std::vector<QueueId> first;
-    bool has_hope = false;
+    bool any_may_start = false;
     for (const QueueId id : queues) {
         const Pending& pending = std::as_const(world).queue(id).pending;
         const bool is_head =
@@ -237,10 +246,10 @@ void Deciding::try_in_front(const std::vector<QueueId>& queues, const IdSet<Queu
         const bool others_heard = pending.leader() || requeued.contains(id);
         if (!is_head && !others_heard) continue;
         first.push_back(id);
-        has_hope = has_hope || others_heard || anyone_may_start(id);
+        any_may_start = any_may_start || others_heard || anyone_may_start(id);
     }
     // Heads that cannot start are told so when all are woken.
-    if (has_hope) world.to_try.insert(first.begin(), first.end());
+    if (any_may_start) world.to_try.insert(first.begin(), first.end());
 }
 
 // Unless what is free is enough for nobody there: then only the numbers in their reasons change.

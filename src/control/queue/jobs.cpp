@@ -77,10 +77,7 @@ void create_workload(Pass& pass, const kube::Object* replaces = nullptr) {
         return;
     }
     Value made = new_workload(pass.kind, pass.job, pass.pod_sets, std::get<Priority>(priority));
-    for (const std::string& label : pass.settings.jobs.labels_to_copy) {
-        const Value& value = pass.job.value["metadata"]["labels"][label];
-        if (!value.is_null()) made.at("metadata").at("labels").set(label, value);
-    }
+    copy_labels(pass.settings.jobs.labels_to_copy, pass.job.value, made);
     if (is_elastic(pass.kind, pass.job.value)) make_slice(pass.kind, pass.job, replaces, made);
     const api::Key key{workloads, pass.job.key.ns, made["metadata"]["name"].text()};
     pass.tell("CreatedWorkload", "Created Workload: " + key.ns + "/" + key.name);

@@ -42,10 +42,7 @@ void create(Pass& pass) {
     }
     Value made =
         new_workload(kind_of_sets(), pass.set, pass.pod_sets, std::get<Priority>(priority));
-    for (const std::string& label : pass.rules.labels_to_copy) {
-        const Value& value = pass.set.value["metadata"]["labels"][label];
-        if (!value.is_null()) made.at("metadata").at("labels").set(label, value);
-    }
+    copy_labels(pass.rules.labels_to_copy, pass.set.value, made);
     const api::Key key{workloads, pass.set.key.ns, made["metadata"]["name"].text()};
     pass.result.events.push_back({pass.set.key, "Normal", "CreatedWorkload",
                                   "Created Workload: " + key.ns + "/" + key.name, ""});

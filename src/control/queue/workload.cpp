@@ -140,6 +140,13 @@ Value new_workload(const JobKind& kind, const kube::Object& job,
     return made;
 }
 
+void copy_labels(const std::vector<std::string>& labels, const Value& job, Value& workload) {
+    for (const std::string& label : labels) {
+        const Value& value = job["metadata"]["labels"][label];
+        if (!value.is_null()) workload.at("metadata").at("labels").set(label, value);
+    }
+}
+
 void follow_gates_and_limit(const Value& job, Value& workload) {
     const Value& metadata = job["metadata"];
     if (const auto limit = parse_integer(metadata["labels"][max_time_label].text_or(""))) {

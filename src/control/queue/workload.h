@@ -37,6 +37,10 @@ std::variant<Priority, MissingClass> priority_of(const kube::Cache& seen, const 
 api::Value new_workload(const JobKind& kind, const kube::Object& job,
                         const std::vector<PodSet>& pod_sets, const Priority& priority);
 
+/// Those of the job's labels that its Workload is to have as well.
+void copy_labels(const std::vector<std::string>& labels, const api::Value& job,
+                 api::Value& workload);
+
 /// The admission gates and the time limit that a job asks for, put into its Workload.
 void follow_gates_and_limit(const api::Value& job, api::Value& workload);
 

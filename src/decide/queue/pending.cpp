@@ -65,7 +65,7 @@ void Pending::erase(ClassKey key, const Turn& turn) {
     if (leads(turn.workload)) stop_leading();
     Class& which = found->second;
     const bool led_class = which.members.begin()->workload == turn.workload;
-    auto head = led_class ? take_head(key, which) : std::map<Turn, ClassKey>::node_type();
+    Head head = led_class ? take_head(key, which) : Head();
     const bool gone = which.members.erase(turn);
     VERIFY(gone);
     --size_;
@@ -79,7 +79,7 @@ void Pending::erase(ClassKey key, const Turn& turn) {
         }
     } else if (led_class) {
         head.key() = *which.members.begin();
-        heads_of(which)[group_of(key)].insert(std::move(head));
+        put_head(key, which, std::move(head));
     }
 }
 
@@ -219,15 +219,19 @@ void Pending::add_head(ClassKey key, const Class& which) {
     heads_of(which)[group_of(key)].emplace(*which.members.begin(), key);
 }
 
-std::map<Turn, ClassKey>::node_type Pending::take_head(ClassKey key, const Class& which) {
+Pending::Head Pending::take_head(ClassKey key, const Class& which) {
     return heads_of(which).find(group_of(key))->second.extract(*which.members.begin());
+}
+
+void Pending::put_head(ClassKey key, const Class& which, Head head) {
+    heads_of(which)[group_of(key)].insert(std::move(head));
 }
 
 void Pending::set_blocked(ClassKey key, Class& which, bool blocked) {
     if (which.blocked == blocked) return;
-    auto head = take_head(key, which);
+    Head head = take_head(key, which);
     which.blocked = blocked;
-    heads_of(which)[group_of(key)].insert(std::move(head));
+    put_head(key, which, std::move(head));
     const auto members = static_cast<std::int64_t>(which.members.size());
     blocked_size_ += blocked ? members : -members;
     blocked_classes_ += blocked ? 1 : -1;

@@ -128,6 +128,7 @@ private:
     // with time. A group may be empty as long as it has classes.
     using Group = std::pair<std::int64_t, LocalQueueId>;
     using Heads = std::map<Group, std::map<Turn, ClassKey>>;
+    using Head = std::map<Turn, ClassKey>::node_type;
 
     static Group group_of(const ClassKey& key) { return {key.slope_millionths, key.local_queue}; }
     std::optional<Candidate> first(const Heads& heads, Time now) const;
@@ -135,7 +136,8 @@ private:
     std::strong_ordering compare_uses(const ClassKey& a, const ClassKey& b) const;
     Heads& heads_of(const Class& which) { return which.blocked ? blocked_ : open_; }
     void add_head(ClassKey key, const Class& which);
-    std::map<Turn, ClassKey>::node_type take_head(ClassKey key, const Class& which);
+    Head take_head(ClassKey key, const Class& which);
+    void put_head(ClassKey key, const Class& which, Head head);
     void set_blocked(ClassKey key, Class& which, bool blocked);
 
     ClusterQueue::Strategy strategy_ = ClusterQueue::Strategy::best_effort_fifo;
