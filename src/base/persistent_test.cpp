@@ -1,5 +1,6 @@
 // base/persistent_test.cpp - the persistent containers against those of the standard library.
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
@@ -42,6 +43,13 @@ void check_bounds(const Map& map, const Reference& reference, int key) {
     const auto expected_upper = reference.upper_bound(key);
     REQUIRE((upper == map.end()) == (expected_upper == reference.end()));
     if (expected_upper != reference.end()) REQUIRE(upper->key == expected_upper->first);
+    const auto [below, above] = map.around(key);
+    REQUIRE((above == nullptr) == (expected_lower == reference.end()));
+    if (above != nullptr) REQUIRE(above->key == expected_lower->first);
+    if (!reference.contains(key)) {
+        REQUIRE((below == nullptr) == (expected_lower == reference.begin()));
+        if (below != nullptr) REQUIRE(below->key == std::prev(expected_lower)->first);
+    }
     const std::string* found = map.find(key);
     REQUIRE((found != nullptr) == reference.contains(key));
     if (found != nullptr) REQUIRE(*found == reference.at(key));

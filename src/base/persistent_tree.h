@@ -135,6 +135,27 @@ public:
         return find_entry(key) != nullptr;
     }
 
+    /// The last entry whose key is below `key`, if that is not there itself, and the first one
+    /// whose key is not below; null where there is none.
+    template <class K>
+    std::pair<const Entry*, const Entry*> around(const K& key) const {
+        if (!root_) return {};
+        const Node* node = &*root_;
+        const Node* right = nullptr;  // All of it is behind what is under `node`.
+        while (!node->is_leaf()) {
+            const std::size_t child = child_of(*node, key);
+            if (child + 1 < node->children.size()) right = &*node->children[child + 1];
+            node = &*node->children[child];
+        }
+        const std::size_t at = place_of(*node, key);
+        const Entry* below = at == 0 ? nullptr : &node->entries[at - 1];
+        if (at < node->entries.size()) return {below, &node->entries[at]};
+        if (right == nullptr) return {below, nullptr};
+        while (!right->is_leaf())
+            right = &*right->children.front();
+        return {below, &right->entries.front()};
+    }
+
     /// Requires: not empty.
     const Entry& last() const {
         VERIFY(!empty());
@@ -146,9 +167,10 @@ public:
 
     /// False, and nothing changes, when the key is there.
     bool insert_entry(Entry entry) {
-        if (find_entry(Traits::key(entry)) != nullptr) return false;
         if (!root_) root_ = Ref(new Node);
-        if (Ref right = insert_below(root_, std::move(entry), Edge::last)) {
+        auto [right, added] = insert_below(root_, std::move(entry), Edge::last);
+        if (!added) return false;
+        if (right) {
             auto* root = new Node;
             root->firsts = {first_key(*root_), first_key(*right)};
             root->children.push_back(std::move(root_));
@@ -162,18 +184,18 @@ public:
     /// The entry for changing anything but its key; null when there is none.
     template <class K>
     Entry* edit_entry(const K& key) {
-        if (find_entry(key) == nullptr) return nullptr;
+        if (!root_) return nullptr;
         Node* node = &root_.own();
         while (!node->is_leaf())
             node = &node->children[child_of(*node, key)].own();
-        return &node->entries[place_of(*node, key)];
+        const std::size_t at = place_of(*node, key);
+        return is_at(*node, at, key) ? &node->entries[at] : nullptr;
     }
 
     /// False when there was none.
     template <class K>
     bool erase(const K& key) {
-        if (find_entry(key) == nullptr) return false;
-        erase_below(root_, key);
+        if (!root_ || !erase_below(root_, key)) return false;
         while (root_ && !root_->is_leaf() && root_->children.size() == 1) {
             Ref child = root_->children.front();
             root_ = std::move(child);
@@ -230,11 +252,16 @@ private:
         return node.is_leaf() ? Traits::key(node.entries.front()) : node.firsts.front();
     }
 
-    // Returns what did not fit any more: a new right neighbour, or nothing.
-    Ref insert_below(Ref& ref, Entry entry, Edge edge) {
+    struct Inserted {
+        Ref right;  // What did not fit any more: a new right neighbour, or nothing.
+        bool added = true;
+    };
+
+    Inserted insert_below(Ref& ref, Entry entry, Edge edge) {
         Node& node = ref.own();
         if (node.is_leaf()) {
             const std::size_t at = place_of(node, Traits::key(entry));
+            if (is_at(node, at, Traits::key(entry))) return {{}, false};
             if (node.entries.size() >= leaf_limit) {
                 const bool in_order = edge == Edge::last && at == node.entries.size();
                 Ref right = split(node, in_order ? at : leaf_limit / 2);
@@ -244,7 +271,7 @@ private:
                     target.entries.begin() +
                         static_cast<std::ptrdiff_t>(goes_right ? at - node.entries.size() : at),
                     std::move(entry));
-                return right;
+                return {std::move(right)};
             }
             node.entries.insert(node.entries.begin() + static_cast<std::ptrdiff_t>(at),
                                 std::move(entry));
@@ -254,13 +281,14 @@ private:
         const bool last = child + 1 == node.children.size();
         if (child == 0 && less_(Traits::key(entry), node.firsts[0]))
             node.firsts[0] = Traits::key(entry);
-        Ref extra = insert_below(node.children[child], std::move(entry), last ? edge : Edge::inner);
-        if (!extra) return {};
+        auto [extra, added] =
+            insert_below(node.children[child], std::move(entry), last ? edge : Edge::inner);
+        if (!extra) return {{}, added};
         const auto after = static_cast<std::ptrdiff_t>(child + 1);
         node.firsts.insert(node.firsts.begin() + after, first_key(*extra));
         node.children.insert(node.children.begin() + after, std::move(extra));
         if (node.children.size() <= branch_limit) return {};
-        return split(node, last && edge == Edge::last ? branch_limit : branch_limit / 2);
+        return {split(node, last && edge == Edge::last ? branch_limit : branch_limit / 2)};
     }
 
     // Moves everything from place `at` on to a new node.
@@ -279,24 +307,27 @@ private:
         from.erase(from.begin() + at, from.end());
     }
 
+    // False when there was none.
     template <class K>
-    void erase_below(Ref& ref, const K& key) {
+    bool erase_below(Ref& ref, const K& key) {
         Node& node = ref.own();
         if (node.is_leaf()) {
-            node.entries.erase(node.entries.begin() +
-                               static_cast<std::ptrdiff_t>(place_of(node, key)));
-            return;
+            const std::size_t at = place_of(node, key);
+            if (!is_at(node, at, key)) return false;
+            node.entries.erase(node.entries.begin() + static_cast<std::ptrdiff_t>(at));
+            return true;
         }
         const std::size_t child = child_of(node, key);
-        erase_below(node.children[child], key);
+        if (!erase_below(node.children[child], key)) return false;
         if (node.children[child]->size() == 0) {
             node.children.erase(node.children.begin() + static_cast<std::ptrdiff_t>(child));
             node.firsts.erase(node.firsts.begin() + static_cast<std::ptrdiff_t>(child));
-            return;
+            return true;
         }
         node.firsts[child] = first_key(*node.children[child]);
         if (child + 1 < node.children.size()) join(node, child);
         if (child > 0) join(node, child - 1);
+        return true;
     }
 
     // Merges a child with its right neighbour when one of them is nearly empty and both fit in one.

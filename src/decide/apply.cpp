@@ -78,7 +78,7 @@ void release(World& world, WorkloadId id, Phase next) {
     WorkloadEntry& entry = world.workload(id);
     world.dequeue(id);
     world.give_back(id);
-    world.ledger.withdraw(world.name_of(id));
+    world.ledger.withdraw(id);
     entry.told.reset();
     entry.seen = Seen::observed;
     if (entry.object == Object::removed) {
@@ -94,7 +94,7 @@ void evicting(World& world, WorkloadId id, Seen seen) {
     entry.phase = Phase::evicting;
     entry.seen = seen;
     world.list_anew(id);
-    world.ledger.withdraw(world.name_of(id));
+    world.ledger.withdraw(id);
 }
 
 Held held_of(World& world, WorkloadId id, const Assignment& assignment) {
@@ -295,7 +295,7 @@ struct Apply {
     }
 
     void operator()(const PodBound& change) const {
-        world.ledger.bind(change);
+        world.ledger.bind(change, world.workload_names.find(change.workload));
         world.topologies.bind(change.name, change.node, change.shape, change.workload);
     }
 
@@ -384,7 +384,7 @@ struct Apply {
         if (entry.held != nullptr) {
             world.list_anew(*id);
             world.forget_preemptions(*id);
-            world.ledger.withdraw(change.id);
+            world.ledger.withdraw(*id);
             return;
         }
         world.dequeue(*id);

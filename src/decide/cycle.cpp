@@ -167,7 +167,7 @@ void Deciding::mark_evicting(WorkloadId id) {
     entry.phase = Phase::evicting;
     entry.seen = Seen::decided;
     world.list_anew(id);
-    world.ledger.withdraw(world.name_of(id));
+    world.ledger.withdraw(id);
 }
 
 std::optional<Evict> Deciding::must_go(WorkloadId id) const {

@@ -114,7 +114,7 @@ FlavorAnswer Evaluation::flavors(const std::vector<std::int64_t>& counts) {
 
 Attempt Evaluation::with_counts(const std::vector<std::int64_t>& counts) {
     FlavorAnswer answer = flavors(counts);
-    const bool is_whole = counts == counts_of(shape);
+    const bool is_whole = counts == shape.counts;
     const Shape part = is_whole ? Shape{} : decide::with_counts(shape, counts);
     const Shape& wanted = is_whole ? shape : part;
     Placing placing = find_places(answer, wanted);
@@ -240,7 +240,7 @@ bool Evaluation::fits_nodes_without(const std::vector<Victim>& gone, const Shape
     Ledger without = ledger;
     for (const Victim& victim : gone) {
         const std::string& name = scene.world.name_of(victim.workload);
-        without.withdraw(name);
+        without.withdraw(victim.workload);
         for (const std::string& pod : without.pods_of(name))
             without.unbind(pod);
     }
@@ -288,7 +288,7 @@ std::optional<Attempt> Evaluation::shrink() {
 Attempt evaluate(const Scene& scene, Ledger& ledger, const Try& what) {
     Evaluation evaluation{scene, ledger, what, scene.world.shapes.of(what.key.shape)};
     if (what.queue == no_queue) return evaluation.without_quota();
-    Attempt whole = evaluation.with_counts(counts_of(evaluation.shape));
+    Attempt whole = evaluation.with_counts(evaluation.shape.counts);
     if (whole.has_way() || !evaluation.may_shrink()) return whole;
     auto part = evaluation.shrink();
     return part ? std::move(*part) : std::move(whole);

@@ -99,7 +99,7 @@ void check_order(const World& world, std::vector<std::string>& broken) {
             const bool leaves = turn.stage == HolderTurn::Stage::leaving;
             if (holder.held == nullptr || leaves != is_leaving(holder) ||
                 turn.priority != holder.priority || turn.reserved != holder.held->reserved) {
-                broken.push_back(*turn.name + " stands in the wrong place among holders");
+                broken.push_back(*turn.name.text + " stands in the wrong place among holders");
             }
         }
     }
@@ -172,7 +172,7 @@ void check_waiting(const World& world, std::vector<std::string>& broken) {
                 std::any_of(attempt.fit.pod_sets.begin(), attempt.fit.pod_sets.end(),
                             [](const PodSetFit& set) { return set.places.has_value(); });
             if (attempt.mode == Attempt::Mode::fit && !has_places) {
-                broken.push_back(*entry.pending.members_of(key).begin()->name +
+                broken.push_back(*entry.pending.members_of(key).begin()->name.text +
                                  " waits although it fits");
             }
         }

@@ -231,11 +231,11 @@ std::vector<std::string> RemedySearch::holders_by_size() const {
         all.emplace_back(false, amount.value, name);
     for (const QueueEntry& entry : world_.queues) {
         for (const HolderTurn& holder : entry.holders) {
-            if (amounts.contains(*holder.name)) continue;
+            if (amounts.contains(*holder.name.text)) continue;
             std::int64_t pods = 0;
             for (const std::int64_t live : world_.workload(holder.workload).held->live)
                 pods += live;
-            all.emplace_back(true, pods, *holder.name);
+            all.emplace_back(true, pods, *holder.name.text);
         }
     }
     std::sort(all.begin(), all.end());

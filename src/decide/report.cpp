@@ -221,7 +221,7 @@ std::vector<std::string> waiting_in(const State& state, std::string_view cluster
     const auto id = world.queue_names.find(cluster_queue);
     if (!id) return names;
     for (const Turn& turn : world.queue(*id).pending.in_order(now))
-        names.push_back(*turn.name);
+        names.push_back(*turn.name.text);
     return names;
 }
 
@@ -240,7 +240,7 @@ std::vector<std::string> pending_in(const State& state, std::string_view cluster
     }
     std::sort(others.begin(), others.end());
     for (const Turn& turn : others)
-        names.push_back(*turn.name);
+        names.push_back(*turn.name.text);
     return names;
 }
 
@@ -249,12 +249,13 @@ std::optional<std::string> tried_in_place_of(const State& state, std::string_vie
     const auto id = world.workload_names.find(workload);
     if (!id || !world.workload(*id).enqueued) return std::nullopt;
     const QueueId queue = *world.workload(*id).enqueued;
-    static const auto before_all = std::make_shared<const std::string>();
-    const Turn first_of_rank{world.turn_of(*id).rank, Time{INT64_MIN}, before_all, WorkloadId{}};
+    static const std::string before_all;
+    const Turn first_of_rank{
+        world.turn_of(*id).rank, Time{INT64_MIN}, {0, &before_all}, WorkloadId{}};
     const auto& members = world.queue(queue).pending.members_of(world.class_of(*id, queue));
     const auto first = members.lower_bound(first_of_rank);
     if (first == members.end() || first->workload == *id) return std::nullopt;
-    return *first->name;
+    return *first->name.text;
 }
 
 std::optional<WaitReason> wait_reason(const State& state, std::string_view workload) {

@@ -230,7 +230,7 @@ void Round::admit(Nominee& nominee) {
     world.charge(id, deciding.now);
     world.promise_pods(id);
     // There was room for the whole gang: it sits down before anyone else.
-    if (bound_to_nodes) world.ledger.seat(world.name_of(id));
+    if (bound_to_nodes) world.ledger.seat(id);
     effect.insert(nominee.root);
 }
 
@@ -259,7 +259,7 @@ bool Round::goes_in_circles(const Nominee& nominee) const {
         nominee.attempt.victims.begin(), nominee.attempt.victims.end(), [&](const Victim& victim) {
             if (world.workload(victim.workload).phase != Phase::holding) return false;
             const auto times =
-                known->second.find({*nominee.turn.name, world.name_of(victim.workload)});
+                known->second.find({*nominee.turn.name.text, world.name_of(victim.workload)});
             return times != known->second.end() && times->second >= most_repeats;
         });
 }
@@ -273,13 +273,13 @@ void Round::evict(const Nominee& nominee, const Victim& victim) {
         return;
     }
     effect.insert(nominee.root);
-    ++world.preemptions[nominee.root][{*nominee.turn.name, world.name_of(victim.workload)}];
+    ++world.preemptions[nominee.root][{*nominee.turn.name.text, world.name_of(victim.workload)}];
     Evict evict;
     evict.workload = world.name_of(victim.workload);
     evict.reason = Evict::Reason::preempted;
     evict.queue = world.queue_names.name_of(nominee.queue);
     evict.cause = victim.cause;
-    evict.preemptor = *nominee.turn.name;
+    evict.preemptor = *nominee.turn.name.text;
     evict.preemptor_path = world.path_of(nominee.queue);
     evict.path = world.path_of(entry.held->queue);
     deciding.mark_evicting(victim.workload);
@@ -412,7 +412,7 @@ void Round::keep(const Nominee& nominee, const std::vector<Share>& shares) {
 void Round::keep_places(const Nominee& nominee) {
     const PlaceWants wants = wants_of_nominee(nominee);
     if (wants.empty()) return;
-    kept_places.push_back("kept for " + *nominee.turn.name);
+    kept_places.push_back("kept for " + *nominee.turn.name.text);
     world.topologies.hold(kept_places.back(), wants.asks, wants.of(nominee.attempt.fit));
 }
 

@@ -136,7 +136,7 @@ void Writer::pending(QueueId queue) {
         std::string text = "  class " + class_text(queue, key) +
                            (pending.is_blocked(key) ? " blocked" : " open") + ":";
         for (const Turn& turn : pending.members_of(key))
-            text += " " + *turn.name;
+            text += " " + *turn.name.text;
         // The last reason of those behind the one in front is nobody's: they are tried anew.
         const bool counts =
             head && (head->key == key || (pending.is_blocked(key) && !pending.is_strict()));
@@ -151,7 +151,7 @@ void Writer::pending(QueueId queue) {
          std::to_string(pending.blocked_size()) + " in " +
          std::to_string(pending.blocked_classes()) + (pending.is_strict() ? " strict" : ""));
     if (!pending.leader()) return;
-    line("  leader " + *pending.leader()->turn.name + " " +
+    line("  leader " + *pending.leader()->turn.name.text + " " +
          structure_text(*pending.leaders_reason()));
 }
 
@@ -170,7 +170,7 @@ void Writer::queues() {
         line("  reserved " + names(entry.reserved));
         std::string order = "  holders";
         for (const HolderTurn& turn : entry.holders)
-            order += " " + *turn.name + "@" + std::to_string(turn.reserved.since_epoch);
+            order += " " + *turn.name.text + "@" + std::to_string(turn.reserved.since_epoch);
         line(order);
         pending(id);
         if (entry.told_head) line("  told head " + world.name_of(*entry.told_head));

@@ -201,7 +201,7 @@ std::vector<Holder> Explaining::quota_holders(QueueId queue, FlavorResource what
                     if (share.what == what) sum += share.amount;
                 }
             }
-            all.push_back({*holder.name, sum});
+            all.push_back({*holder.name.text, sum});
         }
     }
     std::sort(all.begin(), all.end(), [](const Holder& a, const Holder& b) {

@@ -108,7 +108,7 @@ Turn World::turn_of(WorkloadId id) const {
                         ? Rank{}
                         : rank_of(entry.priority, ages ? entry.slope_millionths : 0, entry.created),
             .queued = entry.queued == Time{} ? entry.created : entry.queued,
-            .name = workload_names.shared_name_of(id),
+            .name = workload_names.ranked(id),
             .workload = id};
 }
 
@@ -198,11 +198,11 @@ void World::list_anew(WorkloadId id) {
     WorkloadEntry& entry = workload(id);
     if (entry.held == nullptr) return;
     const HolderTurn now{
-        is_leaving(entry) ? HolderTurn::Stage::leaving : HolderTurn::Stage::staying, entry.priority,
-        entry.held->reserved, workload_names.shared_name_of(id), id};
+        is_leaving(entry) ? HolderTurn::Stage::leaving : HolderTurn::Stage::staying, id,
+        entry.priority, entry.held->reserved, workload_names.ranked(id)};
     HolderTurn& listed = entry.held->listed;
     auto& list = queue(entry.held->queue).holders;
-    if (listed.name != nullptr) {
+    if (listed.name.text != nullptr) {
         if (!(listed < now) && !(now < listed) && list.contains(now)) return;
         list.erase(listed);
     }
@@ -305,13 +305,15 @@ void World::reclaim(WorkloadId id) {
 void World::promise_pods(WorkloadId id) {
     const WorkloadEntry& entry = std::as_const(*this).workload(id);
     const Shape& shape = shapes.of(entry.shape);
-    std::vector<std::int64_t> counts = counts_of(shape);
+    std::vector<std::int64_t> counts;
+    const bool is_whole = entry.held->names == shape.names && entry.held->live == shape.counts;
+    if (!is_whole) counts = shape.counts;
     for (std::size_t i = 0; i < counts.size(); ++i) {
         for (std::size_t k = 0; k < entry.held->names->size(); ++k) {
             if ((*entry.held->names)[k] == shape.pod_sets[i].name) counts[i] = entry.held->live[k];
         }
     }
-    ledger.promise(name_of(id), shape, counts);
+    ledger.promise(id, workload_names.ranked(id), shapes.shared(entry.shape), std::move(counts));
 }
 
 void World::forget_preemptions(WorkloadId id) {
@@ -463,6 +465,7 @@ Shape with_counts(const Shape& shape, const std::vector<std::int64_t>& counts) {
     Shape other = shape;
     for (std::size_t i = 0; i < counts.size(); ++i)
         other.pod_sets[i].count = counts[i];
+    other.counts = counts;
     return other;
 }
 

@@ -32,16 +32,16 @@ namespace muster::decide {
 struct HolderTurn {
     enum class Stage : std::uint8_t { leaving, staying };
     Stage stage = Stage::staying;
+    WorkloadId workload{};
     std::int64_t priority = 0;
     Time reserved;
-    std::shared_ptr<const std::string> name;
-    WorkloadId workload{};
+    RankedName name;
 
     friend bool operator<(const HolderTurn& a, const HolderTurn& b) {
         if (a.stage != b.stage) return a.stage < b.stage;
         if (a.priority != b.priority) return a.priority < b.priority;
         if (a.reserved != b.reserved) return b.reserved < a.reserved;
-        return *a.name < *b.name;
+        return a.name < b.name;
     }
 };
 

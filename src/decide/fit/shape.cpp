@@ -42,6 +42,7 @@ std::shared_ptr<const Shape> make_shape(const std::vector<PodSet>& pod_sets, Wor
     std::vector<std::string> names;
     for (const PodSetNeed& need : shape->pod_sets) {
         names.push_back(need.name);
+        shape->counts.push_back(need.count);
         shape->asks_for_places |= asks_for_topology(need.topology);
     }
     shape->names = std::make_shared<const std::vector<std::string>>(std::move(names));
@@ -49,13 +50,6 @@ std::shared_ptr<const Shape> make_shape(const std::vector<PodSet>& pod_sets, Wor
 }
 
 }  // namespace
-
-std::vector<std::int64_t> counts_of(const Shape& shape) {
-    std::vector<std::int64_t> counts;
-    for (const PodSetNeed& need : shape.pod_sets)
-        counts.push_back(need.count);
-    return counts;
-}
 
 ShapeId Shapes::hold(const std::vector<PodSet>& pod_sets, Workload::Binds binds,
                      Names<ResourceId>& resources) {

@@ -32,13 +32,11 @@ struct PodSetNeed {
 /// What is equal for all workloads of one shape: if one of them does not fit, none does.
 struct Shape {
     std::vector<PodSetNeed> pod_sets;
-    std::shared_ptr<const std::vector<std::string>> names;  // Of the pod sets.
+    std::vector<std::int64_t> counts;                       // Of the pod sets.
+    std::shared_ptr<const std::vector<std::string>> names;  // The same.
     Workload::Binds binds = Workload::Binds::quota;
     bool asks_for_places = false;  // Some pod set asks for places in a topology.
 };
-
-/// The counts of the shape's pod sets.
-std::vector<std::int64_t> counts_of(const Shape& shape);
 
 /// The shapes in use, counted.
 class Shapes {
@@ -49,6 +47,9 @@ public:
     void hold_again(ShapeId shape) { ++entries_.edit(index(shape)).uses; }
     void drop(ShapeId shape);
     const Shape& of(ShapeId shape) const { return *entries_[index(shape)].shape; }
+    const std::shared_ptr<const Shape>& shared(ShapeId shape) const {
+        return entries_[index(shape)].shape;
+    }
     /// What it was made of, without what no decision depends on.
     const std::vector<PodSet>& pod_sets_of(ShapeId shape) const {
         return entries_[index(shape)].key->second;

@@ -58,22 +58,21 @@ std::vector<std::string> Ledger::lines() const {
         all.push_back("pod " + pod + " on " + seats_.name_of(bound.node) + " of " + bound.workload +
                       "/" + bound.pod_set + " " + structure_text(*bound.need.shape));
     }
-    for (const auto& [workload, promise] : promises_) {
-        for (const PromisedSet& set : promise.sets) {
-            all.push_back("promise " + workload + "/" + set.name + " " +
+    visit_promises([&](WorkloadId, const Promise& promise) {
+        for (const PromisedSet& set : promise.sets.empty() ? promise.new_sets() : promise.sets) {
+            all.push_back("promise " + *promise.name.text + "/" + set.of->name + " " +
                           std::to_string(set.unbound) + " of " + std::to_string(set.count) +
-                          " seats " + names_of(set.seats) + " " + structure_text(*set.pod));
+                          " seats " + names_of(set.seats) + " " + structure_text(*set.of->pod));
         }
-    }
-    for (const auto& [workload, nodes] : rebound_)
-        all.push_back("rebound " + workload + " " + names_of(nodes));
+    });
+    for (const auto& [workload, entry] : rebound_)
+        all.push_back("rebound " + workload + " " + names_of(entry.nodes));
     // Of nodes that changed only those show where somebody sits who has to move.
     for (const NodeId node : crowded_) {
-        const auto sits = [&](const PromisedSet& set) {
-            return std::find(set.seats.begin(), set.seats.end(), node) != set.seats.end();
-        };
-        const bool in_use = std::any_of(promises_.begin(), promises_.end(), [&](const auto& entry) {
-            return std::any_of(entry.value.sets.begin(), entry.value.sets.end(), sits);
+        bool in_use = false;
+        visit_promises([&](WorkloadId, const Promise& promise) {
+            for (const PromisedSet& set : promise.sets)
+                in_use |= std::find(set.seats.begin(), set.seats.end(), node) != set.seats.end();
         });
         if (in_use && seats_.is_overfull(node)) all.push_back("crowded " + seats_.name_of(node));
     }

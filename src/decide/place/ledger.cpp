@@ -73,7 +73,7 @@ void Ledger::remove_node(std::string_view name) {
     changed();
 }
 
-void Ledger::bind(const PodBound& pod) {
+void Ledger::bind(const PodBound& pod, std::optional<WorkloadId> workload) {
     if (const auto old = bound_.find(pod.name); old != bound_.end()) {
         const bool same =
             seats_.name_of(old->second.node) == pod.node && old->second.workload == pod.workload &&
@@ -93,8 +93,11 @@ void Ledger::bind(const PodBound& pod) {
     changed();
     unsettled_ = true;
     if (pod.workload.empty()) return;
-    pods_of_[pod.workload].insert(pod.name);
-    rebound_[pod.workload].insert(node);
+    Pods& siblings = pods_of_[pod.workload];
+    siblings.names.insert(pod.name);
+    const Promise* promised = workload ? promise_to(*workload) : nullptr;
+    if (promised != nullptr && *promised->name.text == pod.workload) siblings.promised = workload;
+    rebound(pod.workload).nodes.insert(node);
 }
 
 void Ledger::unbind(std::string_view pod) {
@@ -107,52 +110,72 @@ void Ledger::unbind(std::string_view pod) {
     unsettled_ = true;
     changed();
     if (bound.workload.empty()) return;
+    Nodes& nodes = rebound(bound.workload).nodes;
     const auto siblings = pods_of_.find(bound.workload);
-    siblings->second.erase(name);
-    if (siblings->second.empty()) pods_of_.erase(siblings);
-    Nodes& nodes = rebound_[bound.workload];
+    siblings->second.names.erase(name);
+    if (siblings->second.names.empty()) pods_of_.erase(siblings);
     if (const auto node = nodes.find(bound.node); node != nodes.end()) nodes.erase(node);
 }
 
-void Ledger::promise(const std::string& workload, const Shape& shape,
-                     const std::vector<std::int64_t>& counts) {
-    Promise* known = promises_.edit(workload);
-    if (known != nullptr) give_seats(*known);
-    Promise made;
-    made.sets.reserve(counts.size());
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-        made.sets.push_back({.name = shape.pod_sets[i].name,
-                             .pod = shape.pod_sets[i].pod,
-                             .need = {},
-                             .count = counts[i],
-                             .unbound = counts[i],
-                             .seats = {}});
+Ledger::Rebound& Ledger::rebound(const std::string& workload) {
+    Rebound& entry = rebound_[workload];
+    entry.promised = pods_of_.find(workload)->second.promised;
+    return entry;
+}
+
+const Ledger::Promise* Ledger::promise_to(WorkloadId workload) const {
+    if (index(workload) >= promises_.size() || !promises_[index(workload)]) return nullptr;
+    return &*promises_[index(workload)];
+}
+
+Ledger::Promise& Ledger::open(WorkloadId workload) {
+    VERIFY(promise_to(workload) != nullptr);
+    Promise& promise = promises_.edit(index(workload)).own();
+    if (promise.sets.empty()) promise.sets = promise.new_sets();
+    return promise;
+}
+
+std::vector<Ledger::PromisedSet> Ledger::Promise::new_sets() const {
+    std::vector<PromisedSet> made;
+    for (std::size_t i = 0; i < shape->pod_sets.size(); ++i) {
+        const std::int64_t count = counts.empty() ? shape->pod_sets[i].count : counts[i];
+        made.push_back({&shape->pod_sets[i], {}, count, count, {}});
     }
-    if (known != nullptr) {
-        *known = std::move(made);
-    } else {
-        promises_.insert(workload, std::move(made));
-    }
-    if (pods_of_.contains(workload)) {
+    return made;
+}
+
+void Ledger::promise(WorkloadId workload, RankedName name, std::shared_ptr<const Shape> shape,
+                     std::vector<std::int64_t> counts) {
+    if (index(workload) >= promises_.size()) promises_.grow(index(workload) + 1);
+    if (const Promise* known = promise_to(workload)) give_seats(*known);
+    auto* made = new Promise;
+    made->name = name;
+    made->shape = std::move(shape);
+    made->counts = std::move(counts);
+    promises_.edit(index(workload)) = NodeRef<Promise>(made);
+    const auto pods = pods_of_.find(*name.text);
+    if (pods != pods_of_.end()) {
+        pods->second.promised = workload;
         recount(workload, {});
     } else {
-        seatless_.push_back(workload);
+        seatless_.insert(workload);
     }
     unsettled_ = true;
     changed();
 }
 
-void Ledger::seat(const std::string& workload) {
-    Promise* promise = promises_.edit(workload);
-    VERIFY(promise != nullptr);
-    seat(*promise);
+void Ledger::seat(WorkloadId workload) {
+    seat(open(workload));
 }
 
-void Ledger::withdraw(const std::string& workload) {
-    const Promise* found = promises_.find(workload);
+void Ledger::withdraw(WorkloadId workload) {
+    const Promise* found = promise_to(workload);
     if (found == nullptr) return;
     give_seats(*found);
-    promises_.erase(workload);
+    const auto pods = pods_of_.find(*found->name.text);
+    if (pods != pods_of_.end()) pods->second.promised.reset();
+    promises_.edit(index(workload)) = {};
+    seatless_.erase(workload);
     unsettled_ = true;
     changed();
 }
@@ -172,19 +195,29 @@ std::optional<GangRefusal> Ledger::refusal(const Shape& shape, Options::Capacity
 void Ledger::settle() {
     if (!unsettled_) return;
     unsettled_ = false;
-    for (auto& [workload, nodes] : std::exchange(rebound_, {}))
-        recount(workload, std::move(nodes));
+    for (auto& [workload, entry] : std::exchange(rebound_, {})) {
+        const Promise* promise = entry.promised ? promise_to(*entry.promised) : nullptr;
+        if (promise == nullptr || *promise->name.text != workload) continue;
+        recount(*entry.promised, std::move(entry.nodes));
+    }
     empty_overfull_nodes();
     // In the order of names, so that seats do not depend on the order of arrival.
-    std::sort(seatless_.begin(), seatless_.end());
-    seatless_.erase(std::unique(seatless_.begin(), seatless_.end()), seatless_.end());
-    std::erase_if(seatless_, [&](const std::string& workload) {
-        Promise* promise = promises_.edit(workload);
-        if (promise == nullptr) return true;
-        seat(*promise);
-        return std::all_of(promise->sets.begin(), promise->sets.end(), [](const PromisedSet& set) {
-            return static_cast<std::int64_t>(set.seats.size()) == set.unbound;
-        });
+    std::vector<WorkloadId> waiting(seatless_.begin(), seatless_.end());
+    sort_by_name(waiting);
+    for (const WorkloadId workload : waiting) {
+        Promise& promise = open(workload);
+        seat(promise);
+        if (std::all_of(promise.sets.begin(), promise.sets.end(), [](const PromisedSet& set) {
+                return static_cast<std::int64_t>(set.seats.size()) == set.unbound;
+            })) {
+            seatless_.erase(workload);
+        }
+    }
+}
+
+void Ledger::sort_by_name(std::vector<WorkloadId>& workloads) const {
+    std::sort(workloads.begin(), workloads.end(), [this](WorkloadId a, WorkloadId b) {
+        return promise_to(a)->name < promise_to(b)->name;
     });
 }
 
@@ -201,12 +234,12 @@ std::vector<Holder> Ledger::holders(std::string_view resource, std::string_view 
     for (const auto& [name, pod] : bound_) {
         add(pod.workload.empty() ? "pod " + name : pod.workload, pod.node, pod.need);
     }
-    for (const auto& [workload, promise] : promises_) {
+    visit_promises([&](WorkloadId, const Promise& promise) {
         for (const PromisedSet& set : promise.sets) {
             for (const NodeId seat : set.seats)
-                add(workload, seat, set.need);
+                add(*promise.name.text, seat, set.need);
         }
-    }
+    });
     std::vector<Holder> all;
     for (const auto& [holder, amount] : sums)
         all.push_back({holder, amount});
@@ -218,7 +251,7 @@ std::vector<Holder> Ledger::holders(std::string_view resource, std::string_view 
 std::vector<std::string> Ledger::pods_of(std::string_view workload) const {
     const auto pods = pods_of_.find(workload);
     if (pods == pods_of_.end()) return {};
-    return {pods->second.begin(), pods->second.end()};
+    return {pods->second.names.begin(), pods->second.names.end()};
 }
 
 Amount Ledger::allocatable(std::string_view resource) const {
@@ -233,16 +266,15 @@ Amount Ledger::free(std::string_view resource) const {
 }
 
 // Which bound pods stand for which pod set: by name, else by equal requests, else by what is left.
-void Ledger::recount(const std::string& workload, Nodes bound_to) {
-    Promise* found = promises_.edit(workload);
-    if (found == nullptr) return;
-    std::vector<PromisedSet>& sets = found->sets;
+void Ledger::recount(WorkloadId workload, Nodes bound_to) {
+    Promise& promise = open(workload);
+    std::vector<PromisedSet>& sets = promise.sets;
     for (PromisedSet& set : sets)
         set.unbound = set.count;
     std::vector<const Bound*> rest;
-    const auto pods = pods_of_.find(workload);
+    const auto pods = pods_of_.find(*promise.name.text);
     if (pods != pods_of_.end()) {
-        for (const std::string& name : pods->second)
+        for (const std::string& name : pods->second.names)
             rest.push_back(&bound_.find(name)->second);
     }
     const auto settle_by = [&](auto stands_for) {
@@ -255,15 +287,14 @@ void Ledger::recount(const std::string& workload, Nodes bound_to) {
             return true;
         });
     };
-    settle_by([](const Bound& pod, const PromisedSet& set) { return pod.pod_set == set.name; });
+    settle_by([](const Bound& pod, const PromisedSet& set) { return pod.pod_set == set.of->name; });
     settle_by([this](const Bound& pod, PromisedSet& set) {
         return pod.pod_set.empty() && pod.need.requests == need_of(set).requests;
     });
     settle_by([](const Bound& pod, const PromisedSet&) { return pod.pod_set.empty(); });
     for (PromisedSet& set : sets) {
         fit_seats(set, bound_to);
-        if (static_cast<std::int64_t>(set.seats.size()) < set.unbound)
-            seatless_.push_back(workload);
+        if (static_cast<std::int64_t>(set.seats.size()) < set.unbound) seatless_.insert(workload);
     }
 }
 
@@ -290,7 +321,7 @@ void Ledger::fit_seats(PromisedSet& set, Nodes& bound_to) {
 }
 
 const Need& Ledger::need_of(PromisedSet& set) {
-    if (set.need.shape == nullptr) set.need = seats_.need_of(set.pod);
+    if (set.need.shape == nullptr) set.need = seats_.need_of(set.of->pod);
     return set.need;
 }
 
@@ -299,7 +330,7 @@ void Ledger::seat(Promise& promise) {
     for (PromisedSet& set : promise.sets)
         order.push_back(&set);
     std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-        return seated_before(*a->pod, a->name, *b->pod, b->name);
+        return seated_before(*a->of->pod, a->of->name, *b->of->pod, b->of->name);
     });
     for (PromisedSet* set : order) {
         while (static_cast<std::int64_t>(set->seats.size()) < set->unbound) {
@@ -323,18 +354,19 @@ void Ledger::empty_overfull_nodes() {
         return std::any_of(set.seats.begin(), set.seats.end(),
                            [&](NodeId node) { return seats_.is_overfull(node); });
     };
-    std::vector<std::string> concerned;
-    for (const auto& [workload, promise] : promises_) {
+    std::vector<WorkloadId> concerned;
+    visit_promises([&](WorkloadId workload, const Promise& promise) {
         if (std::any_of(promise.sets.begin(), promise.sets.end(), sits_badly))
             concerned.push_back(workload);
-    }
-    for (const std::string& workload : concerned) {
-        for (PromisedSet& set : promises_.edit(workload)->sets) {
+    });
+    sort_by_name(concerned);
+    for (const WorkloadId workload : concerned) {
+        for (PromisedSet& set : open(workload).sets) {
             std::erase_if(set.seats, [&](NodeId node) {
                 if (!seats_.is_overfull(node)) return false;
                 seats_.give(node, set.need);
                 changed();
-                seatless_.push_back(workload);
+                seatless_.insert(workload);
                 return true;
             });
         }
@@ -387,30 +419,31 @@ std::vector<Refusal::Lack> Ledger::sums_short(const Shape& shape) {
 Amount Ledger::seatless(ResourceId resource) const {
     const std::string& name = seats_.name_of(resource);
     Amount sum;
-    for (const auto& [workload, promise] : promises_) {
-        for (const PromisedSet& set : promise.sets) {
+    visit_promises([&](WorkloadId, const Promise& promise) {
+        const auto made = promise.sets.empty() ? promise.new_sets() : std::vector<PromisedSet>();
+        for (const PromisedSet& set : promise.sets.empty() ? made : promise.sets) {
             const std::int64_t count = set.unbound - static_cast<std::int64_t>(set.seats.size());
-            const auto request = set.pod->requests.find(name);
-            if (request != set.pod->requests.end())
+            const auto request = set.of->pod->requests.find(name);
+            if (request != set.of->pod->requests.end())
                 sum += std::max(Amount{}, request->second) * count;
         }
-    }
+    });
     return sum;
 }
 
 std::vector<std::string> Ledger::broken_invariants() const {
     std::vector<std::string> broken;
-    for (const auto& [workload, promise] : promises_) {
+    visit_promises([&](WorkloadId, const Promise& promise) {
         for (const PromisedSet& set : promise.sets) {
             const auto seats = static_cast<std::int64_t>(set.seats.size());
             if (set.unbound < 0 || set.unbound > set.count || seats > set.unbound) {
-                broken.push_back("promise to " + workload + "/" + set.name + ": " +
+                broken.push_back("promise to " + *promise.name.text + "/" + set.of->name + ": " +
                                  std::to_string(seats) + " seats for " +
                                  std::to_string(set.unbound) + " unbound of " +
                                  std::to_string(set.count));
             }
         }
-    }
+    });
     return broken;
 }
 

@@ -12,10 +12,13 @@
 #include <vector>
 
 #include "base/amount.h"
-#include "base/persistent_map.h"
+#include "base/persistent_node.h"
+#include "base/persistent_vector.h"
 #include "decide/change.h"
 #include "decide/decision.h"
 #include "decide/fit/shape.h"
+#include "decide/id_set.h"
+#include "decide/ids.h"
 #include "decide/place/seats.h"
 
 namespace muster::decide {
@@ -37,21 +40,19 @@ public:
     void set_node(const Node& node);
     void remove_node(std::string_view name);
 
-    void bind(const PodBound& pod);
+    /// `workload`: the id by which something is promised to the pod's workload, if it has one.
+    void bind(const PodBound& pod, std::optional<WorkloadId> workload);
     void unbind(std::string_view pod);
 
-    /// The pods of an admitted workload, so many of each pod set: those not bound yet are promised
-    /// from now on. Called again, the new pods replace the old ones. They get seats when the ledger
-    /// settles.
-    void promise(const std::string& workload, const Shape& shape,
-                 const std::vector<std::int64_t>& counts);
-    void promise(const std::string& workload, const Shape& shape) {
-        promise(workload, shape, counts_of(shape));
-    }
+    /// The pods of an admitted workload, so many of each pod set (none said: all of the shape's):
+    /// those not bound yet are promised from now on. Called again, the new pods replace the old
+    /// ones. They get seats when the ledger settles. The name's text must live until `withdraw`.
+    void promise(WorkloadId workload, RankedName name, std::shared_ptr<const Shape> shape,
+                 std::vector<std::int64_t> counts = {});
     /// Seats its promised pods at once: those of a gang for which there is room now.
-    void seat(const std::string& workload);
+    void seat(WorkloadId workload);
     /// Nothing is promised to the workload any more; its bound pods stay until they are gone.
-    void withdraw(const std::string& workload);
+    void withdraw(WorkloadId workload);
 
     /// Absent when all pods of the shape fit now, beside everything that is promised.
     std::optional<GangRefusal> refusal(const Shape& shape, Options::Capacity capacity);
@@ -84,19 +85,42 @@ private:
         Need need;
     };
     struct PromisedSet {
-        std::string name;
-        std::shared_ptr<const PodShape> pod;
-        Need need;                  // Worked out when it is first needed.
-        std::int64_t count = 0;     // Pods of the set, bound or not.
-        std::int64_t unbound = 0;   // Of them, those that are not bound.
-        std::vector<NodeId> seats;  // At most `unbound`.
+        const PodSetNeed* of = nullptr;  // Of the promise's shape.
+        Need need;                       // Worked out when it is first needed.
+        std::int64_t count = 0;          // Pods of the set, bound or not.
+        std::int64_t unbound = 0;        // Of them, those that are not bound.
+        std::vector<NodeId> seats;       // At most `unbound`.
     };
-    struct Promise {
-        std::vector<PromisedSet> sets;
+    struct Promise : CountedNode {
+        RankedName name;
+        std::shared_ptr<const Shape> shape;
+        std::vector<std::int64_t> counts;  // Empty: the shape's.
+        std::vector<PromisedSet> sets;     // Empty until somebody needs them: nobody is bound yet.
+
+        std::vector<PromisedSet> new_sets() const;
+    };
+    struct Pods {
+        std::set<std::string> names;
+        std::optional<WorkloadId> promised;  // By which something is promised to their workload.
+    };
+    struct Rebound {
+        std::multiset<NodeId> nodes;
+        std::optional<WorkloadId> promised;
     };
 
     using Nodes = std::multiset<NodeId>;
-    void recount(const std::string& workload, Nodes bound_to);
+    const Promise* promise_to(WorkloadId workload) const;
+    /// For changing, with its sets.
+    Promise& open(WorkloadId workload);
+    template <class Visit>
+    void visit_promises(const Visit& visit) const {
+        for (std::size_t i = 0; i < promises_.size(); ++i) {
+            if (promises_[i]) visit(static_cast<WorkloadId>(i), *promises_[i]);
+        }
+    }
+    Rebound& rebound(const std::string& workload);
+    void recount(WorkloadId workload, Nodes bound_to);
+    void sort_by_name(std::vector<WorkloadId>& workloads) const;
     void fit_seats(PromisedSet& set, Nodes& bound_to);
     const Need& need_of(PromisedSet& set);
     void seat(Promise& promise);
@@ -109,12 +133,12 @@ private:
     void changed() { ++version_; }
 
     Seats seats_;
-    std::map<std::string, Bound, std::less<>> bound_;                    // By pod name.
-    std::map<std::string, std::set<std::string>, std::less<>> pods_of_;  // By workload.
-    PersistentMap<std::string, Promise> promises_;                       // By workload.
-    std::map<std::string, Nodes> rebound_;  // Workloads whose pods came or went, and where to.
-    std::vector<std::string> seatless_;     // At least all workloads that lack seats.
-    std::set<NodeId> crowded_;              // Nodes that took a pod or changed.
+    std::map<std::string, Bound, std::less<>> bound_;   // By pod name.
+    std::map<std::string, Pods, std::less<>> pods_of_;  // By workload.
+    PersistentVector<NodeRef<Promise>> promises_;       // By WorkloadId.
+    std::map<std::string, Rebound> rebound_;  // Workloads whose pods came or went, and where to.
+    IdSet<WorkloadId> seatless_;              // At least all workloads that lack seats.
+    std::set<NodeId> crowded_;                // Nodes that took a pod or changed.
     std::uint64_t version_ = 0;
     bool unsettled_ = false;
 };

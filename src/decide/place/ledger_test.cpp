@@ -25,17 +25,24 @@ PodBound pod(const std::string& name, const std::string& on, std::int64_t cpu,
     return made;
 }
 
-/// Shapes that live as long as a test.
+/// Names and shapes that live as long as a test. There is one workload, w.
 struct Maker {
     Names<ResourceId> resources;
+    Names<WorkloadId> names;
     Shapes shapes;
+    WorkloadId w = names.id_of("w");
 
-    Shape of(std::int64_t pods, std::int64_t cpu) {
+    std::shared_ptr<const Shape> shape(std::int64_t pods, std::int64_t cpu) {
         PodSet set;
         set.count = pods;
         set.pod.requests["cpu"] = {cpu};
-        return shapes.of(shapes.hold({set}, Workload::Binds::quota_and_nodes, resources));
+        return shapes.shared(shapes.hold({set}, Workload::Binds::quota_and_nodes, resources));
     }
+    const Shape& of(std::int64_t pods, std::int64_t cpu) { return *shape(pods, cpu); }
+    void promise(Ledger& ledger, std::int64_t pods, std::int64_t cpu) {
+        ledger.promise(w, names.ranked(w), shape(pods, cpu));
+    }
+    void bind(Ledger& ledger, const PodBound& pod) { ledger.bind(pod, names.find(pod.workload)); }
 };
 
 constexpr auto per_node = Options::Capacity::per_node;
@@ -47,16 +54,16 @@ TEST_CASE("a promised pod counts until it is bound, and once") {
     Maker make;
     Ledger ledger;
     ledger.set_node(node("n", 4));
-    ledger.promise("w", make.of(2, 1));
+    make.promise(ledger, 2, 1);
     ledger.settle();
     CHECK(ledger.free("cpu").value == 2);
-    ledger.bind(pod("w-0", "n", 1, "w"));
+    make.bind(ledger, pod("w-0", "n", 1, "w"));
     ledger.settle();
     CHECK(ledger.free("cpu").value == 2);
     ledger.unbind("w-0");  // It will be made again: its room is kept.
     ledger.settle();
     CHECK(ledger.free("cpu").value == 2);
-    ledger.withdraw("w");
+    ledger.withdraw(make.w);
     CHECK(ledger.free("cpu").value == 4);
 }
 
@@ -65,10 +72,10 @@ TEST_CASE("a pod that is bound elsewhere than promised frees the seat it leaves"
     Ledger ledger;
     ledger.set_node(node("a", 2));
     ledger.set_node(node("b", 3));
-    ledger.promise("w", make.of(1, 2));
-    ledger.seat("w");  // On a, which it fits best.
+    make.promise(ledger, 1, 2);
+    ledger.seat(make.w);  // On a, which it fits best.
     CHECK(!ledger.refusal(make.of(1, 3), per_node).has_value());
-    ledger.bind(pod("w-0", "b", 2, "w"));
+    make.bind(ledger, pod("w-0", "b", 2, "w"));
     CHECK(ledger.refusal(make.of(1, 3), per_node).has_value());
     CHECK(!ledger.refusal(make.of(1, 2), per_node).has_value());
     CHECK(ledger.broken_invariants().empty());
@@ -79,9 +86,9 @@ TEST_CASE("promised pods make room on a node that others took") {
     Ledger ledger;
     ledger.set_node(node("a", 2));
     ledger.set_node(node("b", 2));
-    ledger.promise("w", make.of(1, 2));
-    ledger.seat("w");
-    ledger.bind(pod("stranger", "a", 2));
+    make.promise(ledger, 1, 2);
+    ledger.seat(make.w);
+    make.bind(ledger, pod("stranger", "a", 2));
     ledger.settle();  // w's seat is on b now.
     CHECK(ledger.free("cpu").value == 0);
     ledger.unbind("stranger");
@@ -92,7 +99,7 @@ TEST_CASE("promised pods without a seat count in sums, and sit down when there i
     Maker make;
     Ledger ledger;
     ledger.set_node(node("a", 2));
-    ledger.promise("w", make.of(1, 3));
+    make.promise(ledger, 1, 3);
     CHECK(ledger.refusal(make.of(1, 2), aggregate).has_value());
     CHECK(!ledger.refusal(make.of(1, 2), per_node).has_value());
     ledger.set_node(node("b", 3));
@@ -104,7 +111,7 @@ TEST_CASE("a gang that fits no empty nodes never fits, and its refusals are thei
     Maker make;
     Ledger ledger;
     ledger.set_node(node("a", 2));
-    ledger.bind(pod("x", "a", 1));
+    make.bind(ledger, pod("x", "a", 1));
     const auto later = ledger.refusal(make.of(1, 2), per_node);
     REQUIRE(later);
     CHECK(!later->never);
@@ -120,8 +127,8 @@ TEST_CASE("holders are named, most first, and pods of nobody too") {
     Maker make;
     Ledger ledger;
     ledger.set_node(node("a", 9));
-    ledger.bind(pod("ns/x", "a", 1));
-    ledger.promise("w", make.of(2, 2));
+    make.bind(ledger, pod("ns/x", "a", 1));
+    make.promise(ledger, 2, 2);
     ledger.settle();
     const std::vector<Holder> expected = {{"w", {4}}, {"pod ns/x", {1}}};
     CHECK(ledger.holders("cpu", "") == expected);
@@ -132,10 +139,10 @@ TEST_CASE("holders are named, most first, and pods of nobody too") {
 TEST_CASE("a node that goes takes its seats along, and bound pods come before their node") {
     Maker make;
     Ledger ledger;
-    ledger.bind(pod("early", "a", 1));
+    make.bind(ledger, pod("early", "a", 1));
     ledger.set_node(node("a", 2));
     CHECK(ledger.free("cpu").value == 1);
-    ledger.promise("w", make.of(1, 1));
+    make.promise(ledger, 1, 1);
     ledger.settle();
     ledger.remove_node("a");
     ledger.set_node(node("b", 1));

@@ -59,7 +59,7 @@ Candidate candidate_of(const World& world, QueueId queue, WorkloadId id) {
     made.leaving = is_leaving(entry);
     made.priority = entry.priority;
     made.reserved = entry.held->reserved;
-    made.name = &world.name_of(id);
+    made.name = world.workload_names.ranked(id);
     for (std::size_t i = 0; i < entry.held->pod_sets.size(); ++i) {
         const std::vector<Share> live = world.live_shares(*entry.held, i);
         made.usage.insert(made.usage.end(), live.begin(), live.end());
@@ -72,8 +72,8 @@ Candidate candidate_of(const World& world, QueueId queue, WorkloadId id) {
 bool preempted_before(const Candidate& a, const Candidate& b) {
     const auto uses = compare(b.use, a.use);
     if (a.own && b.own && a.leaving == b.leaving && uses != 0) return uses < 0;
-    return std::tuple(!a.leaving, a.own, a.priority, b.reserved, std::string_view(*a.name)) <
-           std::tuple(!b.leaving, b.own, b.priority, a.reserved, std::string_view(*b.name));
+    return std::tuple(!a.leaving, a.own, a.priority, b.reserved, a.name) <
+           std::tuple(!b.leaving, b.own, b.priority, a.reserved, b.name);
 }
 
 CandidateLine::CandidateLine(const Scene& scene, const Preemptor& preemptor, QueueId queue,

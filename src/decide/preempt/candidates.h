@@ -25,7 +25,7 @@ struct Candidate {
     std::int64_t priority = 0;
     Time reserved;
     Fraction use;  // Of its local queue, when it is of the preemptor's queue and goes by that.
-    const std::string* name = nullptr;
+    RankedName name;
     std::vector<Share> usage;
     PreemptionCause cause = PreemptionCause::in_cluster_queue;
     bool unless_borrowing = false;   // Not while the preemptor borrows.

@@ -210,7 +210,7 @@ std::vector<Victim> Fair::leaving(const Suits& suits) {
               [](const Candidate* a, const Candidate* b) { return preempted_before(*a, *b); });
     Trial trial(scene, preemptor, suits);
     for (const Candidate* candidate : candidates) {
-        if (!known->second.contains({world.name_of(preemptor.workload), *candidate->name})) {
+        if (!known->second.contains({world.name_of(preemptor.workload), *candidate->name.text})) {
             continue;
         }
         trial.choose(*candidate, candidate->own ? PreemptionCause::in_cluster_queue

@@ -212,7 +212,7 @@ bool Pending::before(const Candidate& a, const Candidate& b, Time now) const {
     const Rank right = rank_at(b.turn.rank, b.key.slope_millionths, now);
     if (left != right) return left > right;
     if (a.turn.queued != b.turn.queued) return a.turn.queued < b.turn.queued;
-    return *a.turn.name < *b.turn.name;
+    return a.turn.name < b.turn.name;
 }
 
 void Pending::add_head(ClassKey key, const Class& which) {

@@ -27,13 +27,13 @@ __extension__ typedef __int128 Rank;
 struct Turn {
     Rank rank = 0;
     Time queued;
-    std::shared_ptr<const std::string> name;
+    RankedName name;
     WorkloadId workload{};
 
     friend bool operator<(const Turn& a, const Turn& b) {
         if (a.rank != b.rank) return a.rank > b.rank;
         if (a.queued != b.queued) return a.queued < b.queued;
-        return *a.name < *b.name;
+        return a.name < b.name;
     }
 };
 
