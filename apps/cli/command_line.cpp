@@ -262,6 +262,21 @@ void add_questions(CLI::App& app, const std::shared_ptr<Globals>& globals, Chose
     }
 }
 
+void add_crds(CLI::App& app, Chosen& chosen) {
+    auto* verb = app.add_subcommand(
+        "crds", "Print the CustomResourceDefinitions of Muster's kinds, for a cluster");
+    auto options = std::make_shared<CrdsOptions>();
+    verb->add_option("kinds", options->words, "KIND, RESOURCE[.GROUP] or GROUP...; none: all");
+    verb->add_option("-o,--output", options->output, "yaml or json")->capture_default_str();
+    verb->add_option("--webhook-service", options->webhook_service,
+                     "NAMESPACE/NAME of the service that converts between versions")
+        ->capture_default_str();
+    verb->add_option("--ca-file", options->ca_file, "The CA of its certificate, as PEM");
+    verb->add_flag("--no-conversion", options->no_conversion,
+                   "Without the webhook: kinds that need it are served in the stored version only");
+    verb->callback([&chosen, options] { chosen = [options] { return crds(*options); }; });
+}
+
 void add_replay(CLI::App& app, Chosen& chosen) {
     auto* verb = app.add_subcommand("replay", "Play a recorded trace under several policies");
     auto options = std::make_shared<replay::ReplayOptions>();
@@ -278,8 +293,8 @@ void add_replay(CLI::App& app, Chosen& chosen) {
 }
 
 /// Verbs of the design that are not built yet say so.
-constexpr std::string_view missing_verbs[] = {"operator", "submit", "when", "what-if",
-                                              "acct",     "crds",   "rbac"};
+constexpr std::string_view missing_verbs[] = {"operator", "submit", "when",
+                                              "what-if",  "acct",   "rbac"};
 
 void refuse_missing(const std::vector<std::string>& arguments) {
     if (arguments.empty()) return;
@@ -314,6 +329,7 @@ int run(const std::vector<std::string>& arguments) {
     Chosen chosen;
     add_up(app, chosen);
     add_replay(app, chosen);
+    add_crds(app, chosen);
     for (auto* add : {add_get, add_describe, add_writes, add_delete, add_wait, add_logs, add_exec,
                       add_changes, add_scale, add_questions})
         add(app, globals, chosen);

@@ -113,6 +113,15 @@ int scale(Command& command, const ScaleOptions& options);
 enum class Schedulable { yes, no };
 int cordon(Command& command, const Selection& selection, Schedulable schedulable);
 
+struct CrdsOptions {
+    std::vector<std::string> words;  // Kinds, resources or groups; none: all.
+    std::string output = "yaml";
+    std::string webhook_service = "muster-system/muster-webhook-service";  // NAMESPACE/NAME
+    std::string ca_file;  // The CA that signed the webhook's certificate, as PEM.
+    bool no_conversion = false;
+};
+int crds(const CrdsOptions& options);
+
 int why(Command& command, const std::string& target, const std::string& output);
 int queue(Command& command, bool all_namespaces);
 int nodes(Command& command);

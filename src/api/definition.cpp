@@ -3,10 +3,13 @@
 
 #include <charconv>
 #include <map>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "api/json.h"
+#include "api/rules.h"
 #include "api/schema.h"
 #include "base/verify.h"
 
@@ -15,6 +18,10 @@ namespace {
 
 constexpr std::string_view builtin_definitions =
 #include "api/builtin/schema.inc"
+    ;
+
+constexpr std::string_view custom_definitions =
+#include "api/custom_schema.inc"
     ;
 
 constexpr std::string_view kueue_definitions =
@@ -35,7 +42,8 @@ constexpr std::string_view appwrapper_definitions =
 
 /// A definition's text and what was made of it.
 struct Entry {
-    std::string_view body;  // The lines below its name.
+    std::string_view body;   // The lines below its name.
+    std::string_view alias;  // "string max_length=63" of a named type; empty: an object.
     bool atomic = false;
     bool custom = false;
     std::shared_ptr<const Schema> schema;
@@ -58,8 +66,10 @@ std::int64_t number_of(std::string_view text) {
 
 std::vector<std::string> split(std::string_view text, char separator) {
     std::vector<std::string> pieces;
-    while (!text.empty())
+    for (bool more = true; more;) {
+        more = text.find(separator) != std::string_view::npos;
         pieces.emplace_back(cut(text, separator));
+    }
     return pieces;
 }
 
@@ -68,9 +78,16 @@ std::string open_api_name(std::string_view definition) {
     if (name.starts_with("meta.")) return "io.k8s.apimachinery.pkg.apis." + name;
     if (name.starts_with("kueue.")) return "io.x-k8s." + name;
     if (name.starts_with("ray.")) return "io." + name;
+    if (name.starts_with("custom.")) return "dev.muster." + name.substr(7);
     if (name.starts_with("codeflare.")) return "dev.codeflare.workload." + name.substr(10);
     return "io.k8s.api." + name;
 }
+
+/// A line of a definition, taken apart.
+struct Line {
+    Schema::Field field;
+    bool off_cluster = false;
+};
 
 /// The tables, indexed. The only state: a cache of constants, filled as it is asked for.
 class Index {
@@ -89,6 +106,16 @@ public:
         return found->second.schema;
     }
 
+    const std::vector<Rule>& rules(const Schema& schema) const {
+        static const std::vector<Rule> none;
+        const auto found = rules_.find(&schema);
+        return found == rules_.end() ? none : found->second;
+    }
+
+    bool is_off_cluster(const Schema& schema, std::string_view field) const {
+        return off_cluster_.contains({schema.name, field});
+    }
+
     std::vector<std::string_view> names() const {
         std::vector<std::string_view> names;
         for (const auto& [name, entry] : entries_)
@@ -100,13 +127,17 @@ private:
     void add(const DefinitionTable& table);
     std::shared_ptr<const Schema> parse(std::string_view name, const Entry& entry);
     void add_fields(Schema& schema, const Entry& entry);
-    Schema::Field field(std::string_view line, bool custom);
+    Line field(std::string_view line, bool custom);
     std::shared_ptr<const Schema> typed(std::string_view word, std::string_view attributes,
                                         bool custom);
     Schema make(std::string_view word, bool custom);
+    std::vector<Rule> rules_of_type(std::string_view word, std::string_view attributes);
 
     std::map<std::string_view, Entry> entries_;
     std::map<std::string, std::shared_ptr<const Schema>> shared_;  // "string enum=A|B" and so on.
+    // Few schemas have these.
+    std::unordered_map<const Schema*, std::vector<Rule>> rules_;
+    std::set<std::pair<std::string, std::string_view>> off_cluster_;  // Schema's name, field.
 };
 
 void Index::add(const DefinitionTable& table) {
@@ -120,6 +151,7 @@ void Index::add(const DefinitionTable& table) {
         Entry entry;
         const std::string_view name = cut(head, ' ');
         entry.atomic = head == "atomic";
+        if (!entry.atomic) entry.alias = head;
         entry.custom = table.custom;
         const std::size_t next = rest.find("\n@");
         entry.body = rest.substr(0, next == std::string_view::npos ? next : next + 1);
@@ -130,6 +162,11 @@ void Index::add(const DefinitionTable& table) {
 }
 
 std::shared_ptr<const Schema> Index::parse(std::string_view name, const Entry& entry) {
+    if (!entry.alias.empty()) {
+        std::string_view attributes = entry.alias;
+        const std::string_view word = cut(attributes, ' ');
+        return typed(word, attributes.empty() ? "" : " " + std::string(attributes), entry.custom);
+    }
     auto schema = std::make_shared<Schema>();
     schema->type = Schema::Type::object;
     schema->name = open_api_name(name);
@@ -138,17 +175,27 @@ std::shared_ptr<const Schema> Index::parse(std::string_view name, const Entry& e
     return schema;
 }
 
+Rule rule(std::string_view text) {
+    const std::size_t at = text.rfind(" -- ");
+    VERIFY(at != std::string_view::npos);
+    return {text.substr(0, at), text.substr(at + 4)};
+}
+
 void Index::add_fields(Schema& schema, const Entry& entry) {
     std::string_view rest = entry.body;
     while (!rest.empty()) {
         std::string_view line = cut(rest, '\n');
         if (line.empty()) continue;
-        if (line.starts_with("include ")) {
+        if (line.starts_with("rule: ")) {
+            rules_[&schema].push_back(rule(line.substr(6)));
+        } else if (line.starts_with("include ")) {
             const auto found = entries_.find(line.substr(8));
             VERIFY(found != entries_.end());
             add_fields(schema, found->second);
         } else {
-            schema.fields.push_back(field(line, entry.custom));
+            Line parsed = field(line, entry.custom);
+            if (parsed.off_cluster) off_cluster_.emplace(schema.name, cut(line, ' '));
+            schema.fields.push_back(std::move(parsed.field));
         }
     }
 }
@@ -162,8 +209,9 @@ void set_numbers(Schema::Field& field, std::string_view word) {
     if (!word.empty()) field.via = static_cast<int>(number_of(word));
 }
 
-Schema::Field Index::field(std::string_view line, bool custom) {
-    Schema::Field result;
+Line Index::field(std::string_view line, bool custom) {
+    Line parsed_line;
+    Schema::Field& result = parsed_line.field;
     if (const std::size_t at = line.find(" -- "); at != std::string_view::npos) {
         result.description = line.substr(at + 4);
         line = line.substr(0, at);
@@ -179,6 +227,10 @@ Schema::Field Index::field(std::string_view line, bool custom) {
         const std::string_view attribute = cut(line, ' ');
         if (attribute == "required") {
             result.required = true;
+        } else if (attribute == "shown_required") {
+            result.shown_required = true;
+        } else if (attribute == "off_cluster") {
+            parsed_line.off_cluster = true;
         } else if (attribute.starts_with("default=")) {
             auto parsed = parse_json(attribute.substr(8));
             VERIFY(std::holds_alternative<Parsed>(parsed));
@@ -188,7 +240,7 @@ Schema::Field Index::field(std::string_view line, bool custom) {
         }
     }
     result.schema = typed(word, of_schema, custom);
-    return result;
+    return parsed_line;
 }
 
 void set_attribute(Schema& schema, std::string_view attribute) {
@@ -240,11 +292,30 @@ std::shared_ptr<const Schema> Index::typed(std::string_view word, std::string_vi
     if (const auto found = shared_.find(key); found != shared_.end()) return found->second;
     Schema made = make(word, custom);
     std::string_view rest = attributes.empty() ? attributes : attributes.substr(1);
-    while (!rest.empty())
-        set_attribute(made, cut(rest, ' '));
+    while (!rest.empty()) {
+        const std::string_view attribute = cut(rest, ' ');
+        if (!attribute.starts_with("rules=")) set_attribute(made, attribute);
+    }
     auto schema = std::make_shared<const Schema>(std::move(made));
     shared_.emplace(std::move(key), schema);
+    std::vector<Rule> rules = rules_of_type(word, attributes);
+    if (!rules.empty()) rules_.emplace(schema.get(), std::move(rules));
     return schema;
+}
+
+/// Those of the definition that a type refers to, and of each `rules=`.
+std::vector<Rule> Index::rules_of_type(std::string_view word, std::string_view attributes) {
+    std::vector<Rule> rules;
+    const auto add = [&](std::string_view definition) {
+        const std::vector<Rule>& more = this->rules(*schema(definition));
+        rules.insert(rules.end(), more.begin(), more.end());
+    };
+    if (has(word)) add(word);
+    while (!attributes.empty()) {
+        const std::string_view attribute = cut(attributes, ' ');
+        if (attribute.starts_with("rules=")) add(attribute.substr(6));
+    }
+    return rules;
 }
 
 Schema Index::make(std::string_view word, bool custom) {
@@ -254,7 +325,10 @@ Schema Index::make(std::string_view word, bool custom) {
         {"bool", Type::boolean},
         {"int32", Type::integer},
         {"int64", Type::integer},
+        {"integer", Type::integer},
+        {"number", Type::number},
         {"float64", Type::number},
+        {"float32", Type::number},
         {"quantity", Type::quantity},
         {"time", Type::time},
         {"micro_time", Type::micro_time},
@@ -272,8 +346,9 @@ Schema Index::make(std::string_view word, bool custom) {
     for (const auto& [name, type] : scalars) {
         if (name != word) continue;
         made.type = type;
-        if (type == Type::integer) made.format = word;
-        if (type == Type::number) made.format = "double";
+        if (type == Type::integer && word != "integer") made.format = word;
+        if (word == "float32") made.format = "float";
+        if (word == "float64") made.format = "double";
         return made;
     }
     return *schema(word);
@@ -288,11 +363,10 @@ Index& index() {
 }  // namespace
 
 std::span<const DefinitionTable> definition_tables() {
-    static const DefinitionTable tables[] = {{builtin_definitions, false},
-                                             {kueue_definitions, true},
-                                             {configuration_definitions, true},
-                                             {ray_definitions, true},
-                                             {appwrapper_definitions, true}};
+    static const DefinitionTable tables[] = {
+        {builtin_definitions, false}, {custom_definitions, true},
+        {kueue_definitions, true},    {configuration_definitions, true},
+        {ray_definitions, true},      {appwrapper_definitions, true}};
     return tables;
 }
 
@@ -306,6 +380,14 @@ std::vector<std::string_view> all_definitions() {
 
 std::shared_ptr<const Schema> schema_of(std::string_view definition) {
     return index().schema(definition);
+}
+
+const std::vector<Rule>& rules_of(const Schema& schema) {
+    return index().rules(schema);
+}
+
+bool is_off_cluster(const Schema& schema, const Schema::Field& field) {
+    return index().is_off_cluster(schema, field.name);
 }
 
 const Schema& LazySchema::operator*() const {

@@ -161,47 +161,6 @@ void add_review_path(const Kind& kind, const std::string& version, const Value& 
     paths.set(path + "/" + kind.plural, std::move(made));
 }
 
-Value columns_document(const Version& version) {
-    Value columns = Value::array();
-    for (const Column& column : version.columns) {
-        Value made = Value::object(
-            {{"name", column.name}, {"type", column.type}, {"jsonPath", column.path}});
-        if (column.priority != 0) made.set("priority", column.priority);
-        if (!column.description.empty()) made.set("description", column.description);
-        columns.push(std::move(made));
-    }
-    return columns;
-}
-
-Value version_document(const Kind& kind, const Version& version) {
-    const bool stored = version.name == kind.storage;
-    Value made = Value::object(
-        {{"name", version.name},
-         {"served", stored || kind.convert == nullptr},
-         {"storage", stored},
-         {"schema", Value::object({{"openAPIV3Schema", structural_schema(*version.schema)}})}});
-    if (version.deprecated) made.set("deprecated", true);
-    if (!version.columns.empty()) made.set("additionalPrinterColumns", columns_document(version));
-    if (kind.has_status) {
-        made.set("subresources", Value::object({{"status", Value::object()}}));
-    }
-    if (!kind.selectable_fields.empty()) {
-        Value fields = Value::array();
-        for (const std::string& field : kind.selectable_fields) {
-            fields.push(Value::object({{"jsonPath", "." + field}}));
-        }
-        made.set("selectableFields", std::move(fields));
-    }
-    return made;
-}
-
-Value texts(const std::vector<std::string>& list) {
-    Value array = Value::array();
-    for (const std::string& text : list)
-        array.push(text);
-    return array;
-}
-
 }  // namespace
 
 std::vector<GroupVersion> open_api_group_versions() {
@@ -244,26 +203,6 @@ Value open_api_document(const GroupVersion& group_version) {
          {"info", Value::object({{"title", "Kubernetes"}, {"version", "unversioned"}})},
          {"paths", std::move(paths)},
          {"components", Value::object({{"schemas", std::move(components)}})}});
-}
-
-Value crd_of(const Kind& kind) {
-    Value names = Value::object({{"kind", kind.kind},
-                                 {"listKind", kind.kind + "List"},
-                                 {"plural", kind.plural},
-                                 {"singular", kind.singular}});
-    if (!kind.short_names.empty()) names.set("shortNames", texts(kind.short_names));
-    if (!kind.categories.empty()) names.set("categories", texts(kind.categories));
-    Value versions = Value::array();
-    for (const Version& version : kind.versions)
-        versions.push(version_document(kind, version));
-    Value spec = Value::object({{"group", kind.group},
-                                {"names", std::move(names)},
-                                {"scope", kind.namespaced ? "Namespaced" : "Cluster"},
-                                {"versions", std::move(versions)}});
-    return Value::object({{"apiVersion", "apiextensions.k8s.io/v1"},
-                          {"kind", "CustomResourceDefinition"},
-                          {"metadata", Value::object({{"name", kind.plural + "." + kind.group}})},
-                          {"spec", std::move(spec)}});
 }
 
 }  // namespace muster::api

@@ -1,5 +1,4 @@
-// api/openapi.h - the kinds as documents: OpenAPI v3 for clients, CustomResourceDefinitions for
-// clusters.
+// api/openapi.h - the kinds as OpenAPI v3 documents, for clients.
 #pragma once
 
 #include <vector>
@@ -16,9 +15,5 @@ std::vector<GroupVersion> open_api_group_versions();
 /// of its resources with their query parameters. Made anew at each call; a null value when the
 /// group version is not served.
 Value open_api_document(const GroupVersion& group_version);
-
-/// The CustomResourceDefinition of a custom kind, as `muster crds` prints it. A version that would
-/// need a conversion webhook is listed as not served.
-Value crd_of(const Kind& kind);
 
 }  // namespace muster::api

@@ -1,4 +1,4 @@
-// api/openapi_test.cpp - the documents that kubectl reads: marks, parameters, merge keys; the CRDs.
+// api/openapi_test.cpp - the documents that kubectl reads: marks, parameters, merge keys.
 #include "api/openapi.h"
 
 #include <string>
@@ -54,22 +54,6 @@ TEST_CASE("kubectl finds the fieldValidation parameter, the kind and the merge k
     const Value& containers = schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"];
     CHECK(containers["x-kubernetes-patch-merge-key"].text() == "name");
     CHECK(containers["x-kubernetes-list-type"].text() == "map");
-}
-
-TEST_CASE("a custom resource definition is structural and keeps pod templates' labels") {
-    const Value crd = crd_of(*find_kind("kueue.x-k8s.io", "workloads"));
-    CHECK(crd["metadata"]["name"].text() == "workloads.kueue.x-k8s.io");
-    const Value& version = crd["spec"]["versions"][0];
-    CHECK(version["storage"].boolean_or(false));
-    CHECK(!crd["spec"]["versions"][1]["served"].boolean_or(true));
-    const Value& pod_set = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-                                  ["podSets"]["items"]["properties"];
-    CHECK(pod_set["count"]["default"].integer_or(0) == 1);
-    CHECK(pod_set["template"]["properties"]["metadata"]["properties"].has("labels"));
-    CHECK(to_json(crd).find("$ref") == std::string::npos);
-    const Value& request = pod_set["template"]["properties"]["spec"]["properties"]["containers"]
-                                  ["items"]["properties"]["resources"]["properties"]["requests"];
-    CHECK(request["additionalProperties"]["x-kubernetes-int-or-string"].boolean_or(false));
 }
 
 }  // namespace

@@ -1,15 +1,10 @@
-// api/schema_document.cpp - schemas as JSON Schema.
+// api/schema_document.cpp - schemas as the components of an OpenAPI document.
 #include "api/schema_document.h"
 
 namespace muster::api {
 namespace {
 
 using Type = Schema::Type;
-
-constexpr const char* quantity_pattern =
-    "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.["
-    "0-9]*)"
-    "?)|(\\.[0-9]+))))?$";
 
 Value texts(const std::vector<std::string>& list) {
     Value array = Value::array();
@@ -18,47 +13,39 @@ Value texts(const std::vector<std::string>& list) {
     return array;
 }
 
-/// Number or text, in the words of OpenAPI or of structural schemas.
-enum class Dialect { open_api, structural };
-
-Value either_form(const char* number, Dialect dialect) {
-    Value forms =
-        Value::array({Value::object({{"type", number}}), Value::object({{"type", "string"}})});
-    if (dialect == Dialect::open_api) return Value::object({{"oneOf", std::move(forms)}});
-    return Value::object({{"anyOf", std::move(forms)}, {"x-kubernetes-int-or-string", true}});
+Value either_form(const char* number) {
+    return Value::object({{"oneOf", Value::array({Value::object({{"type", number}}),
+                                                  Value::object({{"type", "string"}})})}});
 }
 
 /// Schemas that hold no others.
-Value scalar(const Schema& schema, Dialect dialect) {
+Value scalar(const Schema& schema) {
     switch (schema.type) {
         case Type::boolean:
             return Value::object({{"type", "boolean"}});
         case Type::integer:
-            return Value::object({{"type", "integer"}, {"format", schema.format}});
-        case Type::number:
-            return Value::object({{"type", "number"}, {"format", "double"}});
+        case Type::number: {
+            const char* type = schema.type == Type::integer ? "integer" : "number";
+            Value made = Value::object({{"type", type}});
+            if (!schema.format.empty()) made.set("format", schema.format);
+            return made;
+        }
         case Type::time:
         case Type::micro_time:
             return Value::object({{"type", "string"}, {"format", "date-time"}});
         case Type::bytes:
             return Value::object({{"type", "string"}, {"format", "byte"}});
         case Type::int_or_string:
-            return either_form("integer", dialect);
-        case Type::quantity: {
-            if (dialect == Dialect::open_api) return either_form("number", dialect);
-            Value made = either_form("integer", dialect);
-            made.set("pattern", quantity_pattern);
-            return made;
-        }
+            return either_form("integer");
+        case Type::quantity:
+            return either_form("number");
         case Type::string:
             return Value::object({{"type", "string"}});
         default:
             break;
     }
     Value any = Value::object({{"type", "object"}});
-    if (dialect == Dialect::structural || schema.embedded_object) {
-        any.set("x-kubernetes-preserve-unknown-fields", true);
-    }
+    if (schema.embedded_object) any.set("x-kubernetes-preserve-unknown-fields", true);
     return any;
 }
 
@@ -112,66 +99,6 @@ Value required_of(const Schema& schema) {
     return required;
 }
 
-/// What a pod template's metadata may hold inside a custom object.
-bool is_kept_metadata(std::string_view name) {
-    return name == "name" || name == "namespace" || name == "labels" || name == "annotations" ||
-           name == "finalizers";
-}
-
-enum class Place { root, inside };
-
-Value structural(const Schema& schema, Place place);
-
-Value structural_object(const Schema& schema, Place place) {
-    const bool metadata = schema.name.ends_with(".ObjectMeta");
-    const bool built_in = schema.name.starts_with("io.k8s.");
-    Value properties = Value::object();
-    for (const Schema::Field& field : schema.fields) {
-        if (metadata && !is_kept_metadata(field.name)) continue;
-        Value property = place == Place::root && field.name == "metadata"
-                             ? Value::object({{"type", "object"}})
-                             : structural(*field.schema, Place::inside);
-        add_field_extras(field, property);
-        if (built_in) property.erase("description");  // Size: the cluster explains its own kinds.
-        properties.set(field.name, std::move(property));
-    }
-    Value made = Value::object({{"type", "object"}, {"properties", std::move(properties)}});
-    Value required = metadata ? Value() : required_of(schema);
-    if (!required.empty()) made.set("required", std::move(required));
-    return made;
-}
-
-/// Keys of a list must be required or have a default.
-void default_keys(const Schema& schema, Value& items) {
-    for (const std::string& key : schema.list_keys) {
-        const Schema::Field* field = schema.element->find_field(key);
-        Value* property = field == nullptr ? nullptr : items.at("properties").find(key);
-        if (property == nullptr || field->required || field->shown_required) continue;
-        if (!property->has("default")) property->set("default", "");
-    }
-}
-
-Value structural(const Schema& schema, Place place) {
-    Value made;
-    if (schema.type == Type::object) {
-        made = structural_object(schema, place);
-    } else if (schema.type == Type::list) {
-        Value items = structural(*schema.element, Place::inside);
-        default_keys(schema, items);
-        made = Value::object({{"type", "array"}, {"items", std::move(items)}});
-        add_list_kind(schema, made);
-    } else if (schema.type == Type::map) {
-        made =
-            Value::object({{"type", "object"},
-                           {"additionalProperties", structural(*schema.element, Place::inside)}});
-    } else {
-        made = scalar(schema, Dialect::structural);
-    }
-    if (schema.atomic_map) made.set("x-kubernetes-map-type", "atomic");
-    add_limits(schema, made);
-    return made;
-}
-
 }  // namespace
 
 Value ComponentWriter::reference(const Schema& schema) {
@@ -220,15 +147,11 @@ Value ComponentWriter::body(const Schema& schema) {
             {{"type", "object"}, {"additionalProperties", reference(*schema.element)}});
         if (schema.atomic_map) made.set("x-kubernetes-map-type", "atomic");
     } else {
-        made = scalar(schema, Dialect::open_api);
+        made = scalar(schema);
     }
     add_limits(schema, made);
     add_patch_strategy(schema, made);
     return made;
-}
-
-Value structural_schema(const Schema& schema) {
-    return structural(schema, Place::root);
 }
 
 }  // namespace muster::api

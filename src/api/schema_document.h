@@ -1,5 +1,4 @@
-// api/schema_document.h - a schema as JSON Schema, for OpenAPI documents and for
-// CustomResourceDefinitions.
+// api/schema_document.h - schemas as the components of an OpenAPI document.
 #pragma once
 
 #include <string>
@@ -23,8 +22,5 @@ private:
 
     Value components_ = Value::object();
 };
-
-/// The schema with everything in it, as a structural schema of a CRD.
-Value structural_schema(const Schema& schema);
 
 }  // namespace muster::api

@@ -7,6 +7,7 @@
 
 #include "api/json.h"
 #include "api/protobuf.h"
+#include "api/rules.h"
 #include "api/schema.h"
 #include "api/yaml.h"
 #include "apiserver/status_error.h"
@@ -130,10 +131,13 @@ void check_strictly(Exchange& exchange, const api::Schema& schema, const Value& 
         exchange.warnings.push_back(std::move(complaint));
 }
 
-/// Built-in kinds are typed: a wrong type cannot be decoded at all. Custom ones are invalid.
+/// Built-in kinds are typed: a wrong type cannot be decoded at all. Custom ones are invalid, and
+/// may break a rule with what the stored version does not have; all others are asked later.
 void check_types(const Exchange& exchange, const api::Schema& schema, const Value& object) {
     std::vector<api::FieldError> wrong = api::validate(schema, object);
     if (exchange.kind->custom) {
+        const bool converted = exchange.version->name != exchange.kind->storage;
+        if (wrong.empty() && converted) wrong = api::broken_rules(schema, object, nullptr);
         if (!wrong.empty()) {
             throw invalid(*exchange.kind, object["metadata"]["name"].text_or(""), wrong);
         }

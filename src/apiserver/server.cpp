@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/crd.h"
 #include "apiserver/answer.h"
 #include "apiserver/authenticate.h"
 #include "apiserver/bootstrap.h"
@@ -57,19 +58,6 @@ void authorize(Context& context, const Exchange& exchange) {
     throw forbidden({attributes.group, attributes.resource}, attributes.name, why);
 }
 
-void warn_of_deprecation(Exchange& exchange) {
-    const api::Kind& kind = *exchange.kind;
-    const auto shown = [&](const api::Version& version) {
-        return api::to_api_version({kind.group, version.name}) + " " + kind.kind;
-    };
-    std::string warning = shown(*exchange.version) + " is deprecated";
-    const auto newer =
-        std::find_if(kind.versions.begin(), kind.versions.end(),
-                     [](const api::Version& version) { return !version.deprecated; });
-    if (newer != kind.versions.end()) warning += "; use " + shown(*newer);
-    exchange.warnings.push_back(std::move(warning));
-}
-
 /// Finds kind and version of the path; the reviews have none that is kept.
 void find_served(Exchange& exchange) {
     const Route& route = exchange.route;
@@ -82,7 +70,9 @@ void find_served(Exchange& exchange) {
         route.verb != "watch") {
         throw no_such_resource();
     }
-    if (exchange.version->deprecated) warn_of_deprecation(exchange);
+    if (exchange.version->deprecated) {
+        exchange.warnings.push_back(api::deprecation_warning(*exchange.kind));
+    }
 }
 
 /// Answers what is only looked at. False: the path is none of that.

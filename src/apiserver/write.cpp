@@ -7,6 +7,7 @@
 
 #include "api/json.h"
 #include "api/patch.h"
+#include "api/rules.h"
 #include "apiserver/admit.h"
 #include "apiserver/answer.h"
 #include "apiserver/decode.h"
@@ -45,9 +46,25 @@ Value tracked(Context& context, const Exchange& exchange, const api::Kind& kind,
                              request);
 }
 
-void check_valid(const api::Kind& kind, const Value& object, const Value& old) {
+/// The rules of the version that the client speaks, asked of the object in that version.
+std::vector<api::FieldError> broken_rules(const api::Kind& kind, const api::Version& version,
+                                          const Value& object, const Value& old) {
+    if (!kind.custom) return {};
+    if (version.name == kind.storage || kind.convert == nullptr) {
+        return api::broken_rules(*version.schema, object, old.is_null() ? nullptr : &old);
+    }
+    const Value before = old.is_null() ? old : kind.convert(old, version.name);
+    return api::broken_rules(*version.schema, kind.convert(object, version.name),
+                             before.is_null() ? nullptr : &before);
+}
+
+/// As a cluster does it: first what the schema's rules say, then, when that is well, the webhooks.
+void check_valid(const Exchange& exchange, const api::Kind& kind, const Value& object,
+                 const Value& old) {
     std::vector<api::FieldError> errors = validate_metadata(kind, object, old);
-    if (kind.validate != nullptr) {
+    for (api::FieldError& error : broken_rules(kind, *exchange.version, object, old))
+        errors.push_back(std::move(error));
+    if (kind.validate != nullptr && (errors.empty() || !kind.custom)) {
         for (api::FieldError& error : kind.validate(object, old.is_null() ? nullptr : &old)) {
             errors.push_back(std::move(error));
         }
@@ -109,7 +126,7 @@ void finish_update(Context& context, const ExchangePtr& exchange, const api::Kin
         object = tracked(context, *exchange, kind, subresource, old, std::move(object));
     }
     admit(context, *exchange, kind, Operation::update, subresource, object, old);
-    check_valid(kind, object, old);
+    check_valid(*exchange, kind, object, old);
     count_generation(kind, old, object);
     if (exchange->is_dry_run() || same_but_version(old, object)) {
         Committed committed;
@@ -161,7 +178,7 @@ void finish_create(Context& context, const ExchangePtr& exchange, Value object, 
     reset_status(kind, object);
     if (kind.defaulting != nullptr) kind.defaulting(object);  // Some need the uid.
     admit(context, *exchange, kind, Operation::create, "", object, {});
-    check_valid(kind, object, {});
+    check_valid(*exchange, kind, object, {});
     if (!newest_of(context, kind, ns, name).object.is_null()) {
         throw already_exists(kind.resource(), name);
     }

@@ -39,6 +39,7 @@ Target queues_target();
 Target jwt_target();
 Target base64_target();
 Target json_path_target();
+Target cel_target();
 
 /// All of them, by name.
 std::vector<Target> all_targets();

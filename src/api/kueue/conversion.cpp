@@ -105,8 +105,6 @@ Value convert_cluster_queue(Value object, std::string_view to_version) {
         if (Value* status = object_in(&object, "status")) status->erase("pendingWorkloadsStatus");
     } else {
         rename(spec, "cohortName", "cohort");
-        replace_text(fungibility, "whenCanBorrow", "MayStopSearch", "Borrow");
-        replace_text(fungibility, "whenCanPreempt", "MayStopSearch", "Preempt");
         if (spec != nullptr) spec->erase("quotaManagement");
     }
     set_version(object, to_version);
@@ -115,12 +113,6 @@ Value convert_cluster_queue(Value object, std::string_view to_version) {
 
 Value convert_cohort(Value object, std::string_view to_version) {
     if (!object.is_object() || is_at(object, to_version)) return object;
-    Value* spec = object_in(&object, "spec");
-    if (to_version == "v1beta2") {
-        rename(spec, "parent", "parentName");
-    } else {
-        rename(spec, "parentName", "parent");
-    }
     set_version(object, to_version);
     return object;
 }

@@ -30,34 +30,41 @@ Kind make(const char* kind, const char* plural, std::vector<std::string> short_n
         version.name = name;
         version.schema = LazySchema(std::string("kueue.") + name + "." + kind);
         version.columns = columns;
+        version.deprecated = version.name == "v1beta1";
         made.versions.push_back(std::move(version));
     }
     made.storage = "v1beta2";
     return made;
 }
 
-Column column(const char* name, const char* type, const char* path, int priority = 0) {
+Column column(const char* name, const char* type, const char* path, const char* description,
+              int priority = 0) {
     Column made;
     made.name = name;
     made.type = type;
     made.path = path;
+    made.description = description;
     made.priority = priority;
     return made;
 }
 
 Kind resource_flavor() {
-    Kind kind = make("ResourceFlavor", "resourceflavors", {"rf", "flavor", "flavors"},
+    Kind kind = make("ResourceFlavor", "resourceflavors", {"flavor", "flavors", "rf"},
                      Scope::cluster, Status::none, {});
     kind.validate = validate_resource_flavor;
     return kind;
 }
 
 Kind cluster_queue() {
-    Kind kind = make("ClusterQueue", "clusterqueues", {"cq"}, Scope::cluster, Status::subresource,
-                     {column("Cohort", "string", ".spec.cohortName"),
-                      column("Strategy", "string", ".spec.queueingStrategy", 1),
-                      column("Pending Workloads", "integer", ".status.pendingWorkloads"),
-                      column("Admitted Workloads", "integer", ".status.admittedWorkloads", 1)});
+    Kind kind = make(
+        "ClusterQueue", "clusterqueues", {"cq"}, Scope::cluster, Status::subresource,
+        {column("Cohort", "string", ".spec.cohortName", "Cohort that this ClusterQueue belongs to"),
+         column("Strategy", "string", ".spec.queueingStrategy",
+                "The queueing strategy used to prioritize workloads", 1),
+         column("Pending Workloads", "integer", ".status.pendingWorkloads",
+                "Number of pending workloads"),
+         column("Admitted Workloads", "integer", ".status.admittedWorkloads",
+                "Number of admitted workloads that haven't finished yet", 1)});
     kind.versions[1].columns[0].path = ".spec.cohort";
     kind.convert = convert_cluster_queue;
     kind.validate = validate_cluster_queue;
@@ -72,38 +79,41 @@ Kind cohort() {
 }
 
 Kind topology() {
-    Kind kind = make("Topology", "topologies", {"topo"}, Scope::cluster, Status::none, {});
-    kind.validate = validate_topology;
-    return kind;
+    return make("Topology", "topologies", {"topo"}, Scope::cluster, Status::none, {});
 }
 
 Kind admission_check() {
-    Kind kind =
-        make("AdmissionCheck", "admissionchecks", {"ac"}, Scope::cluster, Status::subresource, {});
-    kind.validate = validate_admission_check;
-    return kind;
+    return make("AdmissionCheck", "admissionchecks", {"ac"}, Scope::cluster, Status::subresource,
+                {});
 }
 
 Kind local_queue() {
-    Kind kind = make("LocalQueue", "localqueues", {"lq", "queue", "queues"}, Scope::namespaced,
-                     Status::subresource,
-                     {column("ClusterQueue", "string", ".spec.clusterQueue"),
-                      column("Pending Workloads", "integer", ".status.pendingWorkloads"),
-                      column("Admitted Workloads", "integer", ".status.admittedWorkloads")});
+    Kind kind =
+        make("LocalQueue", "localqueues", {"queue", "queues", "lq"}, Scope::namespaced,
+             Status::subresource,
+             {column("ClusterQueue", "string", ".spec.clusterQueue", "Backing ClusterQueue"),
+              column("Pending Workloads", "integer", ".status.pendingWorkloads",
+                     "Number of pending workloads"),
+              column("Admitted Workloads", "integer", ".status.admittedWorkloads",
+                     "Number of admitted workloads that haven't finished yet.")});
     kind.convert = convert_local_queue;
     kind.validate = validate_local_queue;
     return kind;
 }
 
 Kind workload() {
-    Kind kind =
-        make("Workload", "workloads", {"kwl", "kueueworkload", "kueueworkloads"}, Scope::namespaced,
-             Status::subresource,
-             {column("Queue", "string", ".spec.queueName"),
-              column("Reserved in", "string", ".status.admission.clusterQueue"),
-              column("Admitted", "string", ".status.conditions[?(@.type=='Admitted')].status"),
-              column("Finished", "string", ".status.conditions[?(@.type=='Finished')].status"),
-              column("Age", "date", ".metadata.creationTimestamp")});
+    Kind kind = make(
+        "Workload", "workloads", {"kwl", "kueueworkload", "kueueworkloads"}, Scope::namespaced,
+        Status::subresource,
+        {column("Queue", "string", ".spec.queueName",
+                "Name of the queue this workload was submitted to"),
+         column("Reserved in", "string", ".status.admission.clusterQueue",
+                "Name of the ClusterQueue where the workload is reserving quota"),
+         column("Admitted", "string", ".status.conditions[?(@.type=='Admitted')].status",
+                "Admission status"),
+         column("Finished", "string", ".status.conditions[?(@.type=='Finished')].status",
+                "Workload finished"),
+         column("Age", "date", ".metadata.creationTimestamp", "Time this workload was created")});
     kind.selectable_fields = {"status.admission.clusterQueue"};
     kind.convert = convert_workload;
     kind.validate = validate_workload;
@@ -114,15 +124,17 @@ Kind workload() {
 }  // namespace
 
 std::vector<Kind> kueue_kinds() {
-    return {admission_check(),
-            cluster_queue(),
-            cohort(),
-            local_queue(),
-            resource_flavor(),
-            topology(),
-            workload(),
-            make("WorkloadPriorityClass", "workloadpriorityclasses", {"wpc"}, Scope::cluster,
-                 Status::none, {column("Value", "integer", ".value")})};
+    return {
+        admission_check(),
+        cluster_queue(),
+        cohort(),
+        local_queue(),
+        resource_flavor(),
+        topology(),
+        workload(),
+        make("WorkloadPriorityClass", "workloadpriorityclasses", {"wpc"}, Scope::cluster,
+             Status::none,
+             {column("Value", "integer", ".value", "Value of workloadPriorityClass's Priority")})};
 }
 
 }  // namespace muster::api

@@ -18,12 +18,10 @@ Value convert_workload(Value object, std::string_view to_version);
 void default_workload(Value& workload);
 
 /// Each takes objects of either version and names the fields as that version does.
-std::vector<FieldError> validate_admission_check(const Value& object, const Value* old);
 std::vector<FieldError> validate_cluster_queue(const Value& object, const Value* old);
 std::vector<FieldError> validate_cohort(const Value& object, const Value* old);
 std::vector<FieldError> validate_local_queue(const Value& object, const Value* old);
 std::vector<FieldError> validate_resource_flavor(const Value& object, const Value* old);
-std::vector<FieldError> validate_topology(const Value& object, const Value* old);
 std::vector<FieldError> validate_workload(const Value& object, const Value* old);
 
 }  // namespace muster::api

@@ -67,18 +67,4 @@ TEST_CASE("a workload's places are slices in v1beta2 and domains in v1beta1") {
     CHECK(convert_workload(now, "v1beta1")["status"] == old["status"]);
 }
 
-TEST_CASE("a topology names each level once, and nodes only as the last") {
-    const auto words = [](const char* levels) {
-        std::string all;
-        const Value object = parsed(std::string(R"({"spec":{"levels":)") + levels + "}}");
-        for (const FieldError& error : validate_topology(object, nullptr))
-            all += error.text;
-        return all;
-    };
-    CHECK(words(R"([{"nodeLabel":"a"},{"nodeLabel":"kubernetes.io/hostname"}])").empty());
-    CHECK(words(R"([{"nodeLabel":"a"},{"nodeLabel":"a"}])").ends_with("must be unique"));
-    CHECK(words(R"([{"nodeLabel":"kubernetes.io/hostname"},{"nodeLabel":"a"}])")
-              .ends_with("can only be used at the lowest level of topology"));
-}
-
 }  // namespace muster::api

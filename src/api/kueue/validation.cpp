@@ -1,5 +1,6 @@
-// api/kueue/validation.cpp - what Kueue's webhooks refuse, and what this version of Muster does not
-// obey yet.
+// api/kueue/validation.cpp - what Kueue's webhooks refuse beyond the rules of the schemas, and what
+// this version of Muster does not obey yet.
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -66,11 +67,6 @@ void check_not_negative(const Value& quantity, const Path& path, Errors& errors)
     }
 }
 
-void check_name(const Value& name, const Path& path, Errors& errors) {
-    if (name.text_or("").empty()) return;
-    add_invalid(errors, path, name, dns1123_subdomain_faults(name.as_string()));
-}
-
 std::optional<Quantity> quantity_of(const Value& value) {
     if (value.is_null()) return std::nullopt;
     return Quantity::parse(value.is_string() ? value.as_string() : to_json(value));
@@ -99,15 +95,11 @@ void check_limits(const Value& quota, Owner owner, Standing standing, const Path
     }
 }
 
-/// A flavor's quotas must be those of the covered resources, in their order.
+/// A flavor's quotas must be those of the covered resources, in their order; that there are as many
+/// is a rule of the schema.
 void check_flavor(const Value& flavor, const Value& covered, Owner owner, Standing standing,
                   const Path& path, Errors& errors) {
     const Path resources = path.child("resources");
-    if (flavor["resources"].size() != covered.size()) {
-        errors.push_back(invalid(resources, static_cast<std::int64_t>(flavor["resources"].size()),
-                                 "must have the same number of resources as the coveredResources"));
-        return;
-    }
     for (std::size_t i = 0; i < covered.size(); ++i) {
         const Path item = resources.item(i);
         const Value& quota = flavor["resources"][i];
@@ -139,7 +131,6 @@ void check_resource_groups(const Value& groups, Owner owner, Standing standing, 
         for (std::size_t j = 0; j < groups[i]["flavors"].size(); ++j) {
             const Value& flavor = groups[i]["flavors"][j];
             const Path flavor_path = flavors_path.item(j);
-            check_name(flavor["name"], flavor_path.child("name"), errors);
             check_flavor(flavor, covered, owner, standing, flavor_path, errors);
             if (!flavors.insert(flavor["name"].text()).second) {
                 errors.push_back(duplicate(flavor_path.child("name"), flavor["name"]));
@@ -175,15 +166,12 @@ void check_preemption(const Value& preemption, const Path& path, Errors& errors)
     }
 }
 
-void check_fungibility(const Value& fungibility, const Path& path, Errors& errors) {
-    if (!is_named(fungibility, "preference")) return;
-    if (fungibility["whenCanBorrow"].text_or("") == "TryNextFlavor" &&
-        fungibility["whenCanPreempt"].text_or("TryNextFlavor") == "TryNextFlavor") {
-        return;
-    }
-    errors.push_back(invalid(path.child("preference"), fungibility["preference"],
-                             "can only be set when both whenCanBorrow and whenCanPreempt are "
-                             "TryNextFlavor"));
+/// v1beta1's schema takes any word.
+void check_admission_mode(const Value& mode, const Path& path, Errors& errors) {
+    static const std::vector<std::string> modes = {"UsageBasedAdmissionFairSharing",
+                                                   "NoAdmissionFairSharing"};
+    if (mode.is_null() || std::find(modes.begin(), modes.end(), mode.text()) != modes.end()) return;
+    errors.push_back(not_supported(path, mode, modes));
 }
 
 /// One pod set may start with fewer pods than it has, and with at least one.
@@ -192,11 +180,6 @@ void check_min_counts(const Value& pod_sets, const Path& path, Errors& errors) {
     for (std::size_t i = 0; i < pod_sets.size(); ++i) {
         const Value& least = pod_sets[i]["minCount"];
         if (least.is_null()) continue;
-        const Path item = path.item(i);
-        const Path field = item.child("minCount");
-        if (least.integer_or(0) > pod_sets[i]["count"].integer_or(1))
-            errors.push_back(
-                invalid(field, least, "minCount should be positive and less or equal to count"));
         if (seen) errors.push_back(invalid(path, pod_sets, "at most one podSet can use minCount"));
         seen = true;
     }
@@ -329,10 +312,6 @@ void check_workload_update(const Value& object, const Value& old, Errors& errors
                                  "field is immutable while workload quota reserved"));
     }
     if (!holds(object, "QuotaReserved")) return;
-    if (!(object["spec"]["queueName"] == old["spec"]["queueName"])) {
-        errors.push_back(invalid(spec.child("queueName"), object["spec"]["queueName"],
-                                 "queueName is immutable while workload quota reserved"));
-    }
     const Value& before = old["status"]["admission"];
     const Value& after = object["status"]["admission"];
     if (!before.is_null() && !after.is_null() &&
@@ -358,17 +337,16 @@ std::vector<FieldError> validate_cluster_queue(const Value& object, const Value*
     const Path spec = Path().child("spec");
     const Value& fields = object["spec"];
     const bool shares = is_named(fields, "cohort") || is_named(fields, "cohortName");
-    for (const char* name : {"cohort", "cohortName"})
-        check_name(fields[name], spec.child(name), errors);
     check_resource_groups(fields["resourceGroups"], Owner::queue,
                           shares ? Standing::in_cohort : Standing::alone,
                           spec.child("resourceGroups"), errors);
     check_preemption(fields["preemption"], spec.child("preemption"), errors);
-    check_fungibility(fields["flavorFungibility"], spec.child("flavorFungibility"), errors);
     check_weight(fields["fairSharing"]["weight"], spec.child("fairSharing").child("weight"),
                  errors);
     check_label_selector(object["spec"]["namespaceSelector"], spec.child("namespaceSelector"),
                          errors);
+    check_admission_mode(fields["admissionScope"]["admissionMode"],
+                         spec.child("admissionScope").child("admissionMode"), errors);
     refuse_all(not_yet_of_cluster_queues(), object, errors);
     return errors;
 }
@@ -377,9 +355,7 @@ std::vector<FieldError> validate_cohort(const Value& object, const Value*) {
     Errors errors;
     const Path spec = Path().child("spec");
     const Value& fields = object["spec"];
-    const bool has_parent = is_named(fields, "parent") || is_named(fields, "parentName");
-    for (const char* name : {"parent", "parentName"})
-        check_name(fields[name], spec.child(name), errors);
+    const bool has_parent = is_named(fields, "parentName");
     check_resource_groups(fields["resourceGroups"], Owner::cohort,
                           has_parent ? Standing::in_cohort : Standing::alone,
                           spec.child("resourceGroups"), errors);
@@ -388,69 +364,20 @@ std::vector<FieldError> validate_cohort(const Value& object, const Value*) {
     return errors;
 }
 
-std::vector<FieldError> validate_local_queue(const Value& object, const Value* old) {
+std::vector<FieldError> validate_local_queue(const Value& object, const Value*) {
     Errors errors;
     const Path spec = Path().child("spec");
-    const Value& queue = object["spec"]["clusterQueue"];
-    check_name(queue, spec.child("clusterQueue"), errors);
-    if (old != nullptr && !((*old)["spec"]["clusterQueue"] == queue)) {
-        errors.push_back(invalid(spec.child("clusterQueue"), queue, "field is immutable"));
-    }
     check_weight(object["spec"]["fairSharing"]["weight"], spec.child("fairSharing").child("weight"),
                  errors);
     return errors;
 }
 
-std::vector<FieldError> validate_resource_flavor(const Value& object, const Value* old) {
+std::vector<FieldError> validate_resource_flavor(const Value& object, const Value*) {
     Errors errors;
     const Path spec = Path().child("spec");
     check_labels(object["spec"]["nodeLabels"], spec.child("nodeLabels"), errors);
     check_taints(object["spec"]["nodeTaints"], spec.child("nodeTaints"), errors);
     check_tolerations(object["spec"]["tolerations"], spec.child("tolerations"), errors);
-    const Value& topology = object["spec"]["topologyName"];
-    if (!topology.is_null() && object["spec"]["nodeLabels"].empty()) {
-        errors.push_back(required(spec.child("nodeLabels"),
-                                  "at least one nodeLabel is required when topology is set"));
-    }
-    if (old != nullptr && !(*old)["spec"]["topologyName"].is_null() &&
-        !((*old)["spec"] == object["spec"])) {
-        errors.push_back(invalid(spec, object["spec"],
-                                 "resourceFlavorSpec are immutable when topologyName is set"));
-    }
-    return errors;
-}
-
-std::vector<FieldError> validate_admission_check(const Value& object, const Value* old) {
-    Errors errors;
-    const Value& name = object["spec"]["controllerName"];
-    const Path spec = Path().child("spec");
-    const Path path = spec.child("controllerName");
-    if (old != nullptr && !((*old)["spec"]["controllerName"] == name))
-        errors.push_back(invalid(path, name, "field is immutable"));
-    return errors;
-}
-
-std::vector<FieldError> validate_topology(const Value& object, const Value* old) {
-    constexpr std::string_view hostname = "kubernetes.io/hostname";
-    Errors errors;
-    const Path spec = Path().child("spec");
-    const Path path = spec.child("levels");
-    const Value& levels = object["spec"]["levels"];
-    std::set<std::string> seen;
-    for (std::size_t i = 0; i < levels.size(); ++i) {
-        const std::string label = levels[i]["nodeLabel"].text();
-        const Path level = path.item(i);
-        const Path item = level.child("nodeLabel");
-        if (!seen.insert(label).second) errors.push_back(invalid(item, label, "must be unique"));
-        if (label == hostname && i + 1 < levels.size()) {
-            errors.push_back(invalid(item, label,
-                                     "the kubernetes.io/hostname label can only be used at the "
-                                     "lowest level of topology"));
-        }
-    }
-    if (old != nullptr && !((*old)["spec"]["levels"] == levels)) {
-        errors.push_back(invalid(path, levels, "field is immutable"));
-    }
     return errors;
 }
 
@@ -465,7 +392,6 @@ std::vector<FieldError> validate_workload(const Value& object, const Value* old)
         check_requests(pod_sets[i], item, errors);
     }
     check_min_counts(pod_sets, list, errors);
-    check_name(object["spec"]["queueName"], spec.child("queueName"), errors);
     check_reclaimable(object, old, errors);
     check_admission_checks(object, old, errors);
     if (old != nullptr) check_workload_update(object, *old, errors);

@@ -23,47 +23,20 @@ void check_same(const Value& now, const Value& before, const Path& path,
 
 void check_cluster_changes(const Value& now, const Value& before, const Path& spec,
                            std::vector<FieldError>& errors) {
-    check_same(now["managedBy"], before["managedBy"], spec.child("managedBy"), errors);
     const Path fault_tolerance = spec.child("gcsFaultToleranceOptions");
     check_same(now["gcsFaultToleranceOptions"]["backend"],
                before["gcsFaultToleranceOptions"]["backend"], fault_tolerance.child("backend"),
                errors);
 }
 
-void check_deletion_strategy(const Value& strategy, const Path& path,
-                             std::vector<FieldError>& errors) {
-    if (!strategy.is_object()) return;
-    const bool one = strategy.has("onSuccess") || strategy.has("onFailure");
-    const bool both = strategy.has("onSuccess") && strategy.has("onFailure");
-    const bool rules = strategy.has("deletionRules");
-    if (one && rules) {
-        errors.push_back(invalid(
-            path, strategy, "onSuccess and onFailure cannot stand together with deletionRules"));
-    } else if (!both && !rules) {
-        errors.push_back(
-            invalid(path, strategy, "needs deletionRules, or both onSuccess and onFailure"));
-    }
-    const Value& list = strategy["deletionRules"];
-    const Path rules_path = path.child("deletionRules");
-    for (std::size_t i = 0; i < list.size(); ++i) {
-        const Value& condition = list[i]["condition"];
-        const bool of_job = condition.has("jobStatus");
-        if (of_job != condition.has("jobDeploymentStatus")) continue;
-        const Path rule = rules_path.item(i);
-        errors.push_back(invalid(rule.child("condition"), condition,
-                                 "needs exactly one of jobStatus and jobDeploymentStatus"));
-    }
-}
-
-/// What the schemas of KubeRay forbid by rules; whether a spec makes sense otherwise is the
-/// controller's to say.
+/// What KubeRay forbids beyond the rules of its schemas; whether a spec makes sense otherwise is
+/// the controller's to say.
 std::vector<FieldError> validate_ray(const Value& object, const Value* old) {
     std::vector<FieldError> errors;
     const Path root;
     const Path spec = root.child("spec");
     const Value& now = object["spec"];
     if (now.is_null()) errors.push_back(required(spec));
-    check_deletion_strategy(now["deletionStrategy"], spec.child("deletionStrategy"), errors);
     if (old == nullptr) return errors;
     const Value& before = (*old)["spec"];
     check_cluster_changes(now, before, spec, errors);
@@ -72,6 +45,7 @@ std::vector<FieldError> validate_ray(const Value& object, const Value* old) {
     return errors;
 }
 
+/// RayJob had no columns in v1alpha1.
 Kind make(const char* kind, const char* plural, const char* singular,
           const std::vector<Column>& columns) {
     Kind made;
@@ -85,10 +59,11 @@ Kind make(const char* kind, const char* plural, const char* singular,
     for (const char* name : {"v1", "v1alpha1"}) {
         Version version;
         version.name = name;
-        version.schema = LazySchema(std::string("ray.v1.") + kind);
+        version.schema = LazySchema(std::string("ray.") + name + "." + kind);
         version.columns = columns;
         made.versions.push_back(std::move(version));
     }
+    if (made.kind == "RayJob") made.versions[1].columns.clear();
     made.storage = "v1";
     made.validate = validate_ray;
     return made;

@@ -1,0 +1,41 @@
+// api/cel.h - the Common Expression Language, as far as the rules of the tables go: what a rule
+// says of a value.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "api/value.h"
+
+namespace muster::api {
+
+/// A parsed rule. Knows: fields, items, && || ! ?: == != < <= > >= + - in, texts, integers, lists,
+/// has(), size(), and the macros all, exists and filter.
+class CelRule {
+public:
+    struct Node;
+
+    /// `error()` says what is wrong when it cannot be parsed.
+    explicit CelRule(std::string_view text);
+    CelRule(CelRule&& other) noexcept;
+    ~CelRule();
+
+    const std::string& error() const { return error_; }
+    /// It looks at oldSelf: it is asked about changes only.
+    bool is_of_change() const { return of_change_; }
+
+    struct Answer {
+        bool holds = false;
+        std::string trouble;  // Why it could not be said ("no such key: a"); then it does not hold.
+    };
+    /// Requires: it was parsed. `old_self` may be null when the rule is not of a change.
+    Answer ask(const Value& self, const Value* old_self) const;
+
+private:
+    std::unique_ptr<Node> root_;
+    std::string error_;
+    bool of_change_ = false;
+};
+
+}  // namespace muster::api

@@ -1,0 +1,26 @@
+// api/crd.h - the custom kinds as CustomResourceDefinitions, for clusters.
+#pragma once
+
+#include <string>
+
+#include "api/kind.h"
+#include "api/value.h"
+
+namespace muster::api {
+
+/// Who turns one served version into another on a cluster.
+struct Conversion {
+    /// The service of the webhook; its namespace empty: none, and then only the stored version of a
+    /// kind that needs conversion is served.
+    std::string service_namespace = "muster-system";
+    std::string service_name = "muster-webhook-service";
+    std::string ca_bundle;  // PEM; empty: put in later by who makes the certificates.
+};
+
+/// What clients of a deprecated version of the kind are told.
+std::string deprecation_warning(const Kind& kind);
+
+/// Requires: `kind.custom`.
+Value crd_of(const Kind& kind, const Conversion& conversion);
+
+}  // namespace muster::api
