@@ -88,6 +88,12 @@ function(muster_oracle)
   add_test(NAME oracle_remedies COMMAND oracle_test --remedies --every 6)
 endfunction()
 
+# A program for test/kube: what watchers tell, as lines.
+function(muster_watch_probe)
+  add_executable(watch_probe ${PROJECT_SOURCE_DIR}/test/kube/watch_probe.cpp)
+  target_link_libraries(watch_probe PRIVATE muster_parts muster_warnings)
+endfunction()
+
 # The parsers under fuzzing, one file each in test/fuzz/: a test program that takes their seeds and mutations of
 # them, and with clang and MUSTER_FUZZ a libFuzzer program (./dev fuzz).
 function(muster_fuzz)

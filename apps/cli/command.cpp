@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "api/yaml.h"
+#include "apps/cli/run_plugin.h"
 #include "apps/up/data_directory.h"
 #include "base/text.h"
 #include "kube/kubeconfig.h"
@@ -39,6 +40,11 @@ std::vector<std::string> kubeconfig_paths(const std::string& given) {
     const std::string usual = std::string(home ? home : "") + "/.kube/config";
     if (up::file_exists(usual)) return {usual};
     return {};
+}
+
+std::string variable(const std::string& name) {
+    const char* value = std::getenv(name.c_str());
+    return value ? value : "";
 }
 
 bool is_manifest(const std::filesystem::path& path) {
@@ -106,24 +112,26 @@ void print_error(const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-kube::Connection Command::connect() const {
+kube::Connection connection_of(const Globals& globals) {
     std::vector<kube::KubeconfigFile> files;
-    for (const std::string& path : kubeconfig_paths(globals_.kubeconfig))
+    for (const std::string& path : kubeconfig_paths(globals.kubeconfig))
         files.push_back({path, up::read_file(path)});
-    if (files.empty() && globals_.server.empty())
+    if (files.empty() && globals.server.empty()) {
+        if (const auto own = kube::in_cluster_connection(variable, up::read_file)) return *own;
         refuse("no kubeconfig: start `muster up`, or name one with --kubeconfig or KUBECONFIG");
+    }
     kube::KubeconfigChoice choice;
-    choice.context = globals_.context;
-    choice.cluster = globals_.cluster;
-    choice.user = globals_.user;
-    choice.server = globals_.server;
-    choice.token = globals_.token;
-    choice.impersonate = globals_.as;
-    return kube::connection_of(files, choice, up::read_file);
+    choice.context = globals.context;
+    choice.cluster = globals.cluster;
+    choice.user = globals.user;
+    choice.server = globals.server;
+    choice.token = globals.token;
+    choice.impersonate = globals.as;
+    return kube::connection_of(files, choice, up::read_file, run_plugin);
 }
 
 Session& Command::session() {
-    if (!session_) session_ = std::make_unique<Session>(connect());
+    if (!session_) session_ = std::make_unique<Session>(connection_of(globals_));
     return *session_;
 }
 

@@ -24,6 +24,9 @@ struct Globals {
     std::vector<std::string> after_dashes;  // What follows --, word by word as it was typed.
 };
 
+/// The server and credentials that the flags, the environment and the kubeconfig files name.
+kube::Connection connection_of(const Globals& globals);
+
 /// One command's way to its server; connects when first asked.
 class Command {
 public:
@@ -39,8 +42,6 @@ public:
     int exit_code() const { return exit_code_; }
 
 private:
-    kube::Connection connect() const;
-
     Globals globals_;
     std::unique_ptr<Session> session_;
     std::unique_ptr<Resources> resources_;

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/cli/verbs.h"
+#include "apps/operator/operator.h"
 #include "apps/replay/replay_command.h"
 #include "apps/up/up.h"
 
@@ -29,6 +30,24 @@ void add_up(CLI::App& app, Chosen& chosen) {
     verb->add_option("--feature-gates", options->feature_gates,
                      "Kueue's feature gates: NAME=true|false,...");
     verb->callback([&chosen, options] { chosen = [options] { return up::run_up(*options); }; });
+}
+
+void add_operator(CLI::App& app, const std::shared_ptr<Globals>& globals, Chosen& chosen) {
+    CLI::App* verb =
+        app.add_subcommand("operator", "Run queues, AppWrappers and Ray on a Kubernetes cluster");
+    auto options = std::make_shared<on_cluster::OperatorOptions>();
+    verb->add_option("--config", options->config, "A file of Kueue's Configuration");
+    verb->add_option("--feature-gates", options->feature_gates,
+                     "Kueue's feature gates: NAME=true|false,...");
+    verb->add_flag("--leader-elect", options->leader_elect, "Of several only one works at a time");
+    verb->add_option("--leader-elect-namespace", options->lease_ns, "Where the Lease is")
+        ->capture_default_str();
+    verb->callback([&chosen, globals, options] {
+        chosen = [globals, options] {
+            options->connection = connection_of(*globals);
+            return on_cluster::run_operator(*options);
+        };
+    });
 }
 
 void add_selection(CLI::App& verb, Selection& selection) {
@@ -293,8 +312,7 @@ void add_replay(CLI::App& app, Chosen& chosen) {
 }
 
 /// Verbs of the design that are not built yet say so.
-constexpr std::string_view missing_verbs[] = {"operator", "submit", "when",
-                                              "what-if",  "acct",   "rbac"};
+constexpr std::string_view missing_verbs[] = {"submit", "when", "what-if", "acct", "rbac"};
 
 void refuse_missing(const std::vector<std::string>& arguments) {
     if (arguments.empty()) return;
@@ -330,8 +348,8 @@ int run(const std::vector<std::string>& arguments) {
     add_up(app, chosen);
     add_replay(app, chosen);
     add_crds(app, chosen);
-    for (auto* add : {add_get, add_describe, add_writes, add_delete, add_wait, add_logs, add_exec,
-                      add_changes, add_scale, add_questions})
+    for (auto* add : {add_operator, add_get, add_describe, add_writes, add_delete, add_wait,
+                      add_logs, add_exec, add_changes, add_scale, add_questions})
         add(app, globals, chosen);
     // The parser takes [ ... ] for a list; a command's words are nobody's to change.
     const auto dashes = std::find(arguments.begin(), arguments.end(), "--");

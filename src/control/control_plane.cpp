@@ -26,6 +26,10 @@ Questions add_controllers(Runner& runner, const ControlPlaneOptions& options) {
         runner.add(std::move(planner));
     for (Controller& controller : apps::apps_controllers())
         runner.add(std::move(controller));
+    return add_operator_controllers(runner, options);
+}
+
+Questions add_operator_controllers(Runner& runner, const ControlPlaneOptions& options) {
     for (Controller& controller : queue::job_controllers(options.queues))
         runner.add(std::move(controller));
     runner.add(queue::places_controller());

@@ -55,6 +55,9 @@ private:
 /// Adds every controller and planner: the cluster's own, queues, AppWrappers, Ray.
 Questions add_controllers(Runner& runner, const ControlPlaneOptions& options);
 
+/// Adds what belongs on a cluster that has controllers for its own kinds: queues, AppWrappers, Ray.
+Questions add_operator_controllers(Runner& runner, const ControlPlaneOptions& options);
+
 /// The resources that `Questions::why` is asked about, each at subresource `why`.
 std::vector<api::GroupResource> explainable();
 

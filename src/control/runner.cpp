@@ -120,6 +120,10 @@ void Runner::add(std::unique_ptr<Planner> planner) {
     state_->planners.push_back(std::move(slot));
 }
 
+std::vector<kube::Target> Runner::watched() const {
+    return state_->seen.targets();
+}
+
 void Runner::start() {
     state_->seen.start();
 }

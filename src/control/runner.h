@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "control/controller.h"
 #include "kube/cache.h"
+#include "kube/request.h"
 #include "kube/transport.h"
 
 namespace muster::control {
@@ -35,6 +36,9 @@ public:
     // Before start().
     void add(Controller controller);
     void add(std::unique_ptr<Planner> planner);
+
+    /// What the controllers that were added want to see.
+    std::vector<kube::Target> watched() const;
 
     void start();
     void stop();

@@ -22,6 +22,12 @@ kube::ObjectPtr metadata_of(const kube::Object& object) {
     return kube::make_object(object.key.resource, std::move(value));
 }
 
+const std::string& stored_version(const api::GroupResource& resource) {
+    const api::Kind* kind = api::find_kind(resource.group, resource.plural);
+    VERIFY(kind != nullptr);
+    return kind->storage;
+}
+
 }  // namespace
 
 void Seen::watch(const api::GroupResource& resource, const std::string& version) {
@@ -36,15 +42,18 @@ std::string Seen::version_of(const api::GroupResource& resource) const {
     return found == versions_.end() ? std::string() : found->second;
 }
 
+std::vector<kube::Target> Seen::targets() const {
+    std::vector<kube::Target> targets;
+    for (const auto& [resource, version] : versions_)
+        targets.push_back({resource, version.empty() ? stored_version(resource) : version});
+    return targets;
+}
+
 void Seen::start() {
     unsynced_ = versions_.size();
     for (auto& [resource, version] : versions_) {
         const bool whole = !version.empty();
-        if (!whole) {
-            const api::Kind* kind = api::find_kind(resource.group, resource.plural);
-            VERIFY(kind != nullptr);
-            version = kind->storage;
-        }
+        if (!whole) version = stored_version(resource);
         watchers_[resource] = std::make_unique<kube::Watcher>(
             transport_, loop_, kube::Target{resource, version}, events_of(resource, whole));
     }

@@ -9,10 +9,12 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "api/kind.h"
 #include "base/loop.h"
 #include "kube/cache.h"
+#include "kube/request.h"
 #include "kube/transport.h"
 #include "kube/watcher.h"
 
@@ -34,6 +36,8 @@ public:
     /// Before start(). An empty version: whichever others name, else the stored one with metadata
     /// only.
     void watch(const api::GroupResource& resource, const std::string& version);
+    /// All that is to be watched, in the versions that it is asked for in.
+    std::vector<kube::Target> targets() const;
     void start();
     void stop() { watchers_.clear(); }
 

@@ -53,7 +53,8 @@ Outcome::Kind kind_of_failure(const Write& write, int code, std::string_view rea
         return write.verb == Write::Verb::create ? Outcome::Kind::refused : Outcome::Kind::vanished;
     }
     if (code == 409 && reason != "AlreadyExists") return Outcome::Kind::conflicted;
-    if (code == 429 || code >= 500 || code == 0) return Outcome::Kind::failed;
+    // Credentials that have grown old are renewed meanwhile.
+    if (code == 401 || code == 429 || code >= 500 || code == 0) return Outcome::Kind::failed;
     return Outcome::Kind::refused;
 }
 

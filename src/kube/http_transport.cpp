@@ -1,15 +1,38 @@
 // kube/http_transport.cpp - adds address and credentials to requests.
 #include "kube/http_transport.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
 
 namespace muster::kube {
+namespace {
+
+constexpr int tries_max = 6;
+constexpr Duration wait_max = seconds(30);
+
+/// How long the server wants to be left in peace; zero when it does not say.
+Duration asked_wait(const net::Response& response) {
+    const auto wait = parse_integer(response.headers.get("Retry-After"));
+    return wait && *wait > 0 ? std::min(seconds(*wait), wait_max) : Duration();
+}
+
+}  // namespace
+
+/// A request on its way, as it would be sent again.
+struct HttpTransport::Sending {
+    net::Request request;
+    OnResponse on_response;
+    int tries = 0;
+    std::string token = {};  // What it was sent with last.
+};
 
 HttpTransport::HttpTransport(net::AsioLoop& io, Loop& home, Connection connection,
                              net::ClientOptions options)
-    : connection_(std::move(connection)) {
+    : home_(home), connection_(std::move(connection)) {
     const auto url = net::parse_url(connection_.server);
     if (!url)
         throw Error(Reason::invalid, "\"" + connection_.server +
@@ -18,24 +41,71 @@ HttpTransport::HttpTransport(net::AsioLoop& io, Loop& home, Connection connectio
     url_ = *url;
     while (url_.path.ends_with('/'))
         url_.path.pop_back();
+    if (connection_.credentials) {
+        connection_.credentials->token(home.now());
+        const Credential& first = connection_.credentials->present();
+        if (first.token.empty() && first.key_pem.empty())
+            throw Error(Reason::unauthorized, connection_.credentials->problem());
+        if (!first.key_pem.empty()) {
+            connection_.tls.certificate_pem = first.certificate_pem;
+            connection_.tls.key_pem = first.key_pem;
+        }
+    }
     options.tls = connection_.tls;
     client_ = std::make_unique<net::Client>(io, home, std::move(options));
 }
 
 HttpTransport::HttpTransport(net::AsioLoop& loop, Loop& home, Connection connection,
-                             net::ClientOptions options, Sends)
+                             net::ClientOptions options, Sends sends)
     : HttpTransport(loop, home, std::move(connection), options) {
     if (url_.target.scheme != net::Target::Scheme::https) return;  // A proxy on this machine.
     options.tls = connection_.tls;
     ordered_ = std::make_unique<net::Http2Client>(loop, url_.target, std::move(options));
+    together_ = sends == Sends::together;
 }
 
 void HttpTransport::send(net::Request request, OnResponse on_response) {
-    if (ordered_) return ordered_->send(addressed(std::move(request)), std::move(on_response));
-    client_->send(url_.target, addressed(std::move(request)), std::move(on_response));
+    send_out(std::make_shared<Sending>(Sending{std::move(request), std::move(on_response)}));
+}
+
+void HttpTransport::send_out(const std::shared_ptr<Sending>& sending) {
+    ++sending->tries;
+    const auto take = [this, sending, alive = std::weak_ptr<int>(alive_)](net::Response response) {
+        if (!alive.expired()) take_answer(sending, std::move(response));
+    };
+    net::Request request = addressed(sending->request);
+    if (connection_.credentials) sending->token = connection_.credentials->present().token;
+    if (ordered_) return ordered_->send(std::move(request), take);
+    client_->send(url_.target, std::move(request), take);
+}
+
+void HttpTransport::take_answer(const std::shared_ptr<Sending>& sending, net::Response response) {
+    const bool is_newer = response.status == 401 && connection_.credentials &&
+                          (connection_.credentials->present().token != sending->token ||
+                           connection_.credentials->refused(home_.now()));
+    if (is_newer && sending->tries < tries_max) return send_out(sending);
+    const Duration wait = asked_wait(response);
+    const bool again = response.status == 429 && sending->request.method == "GET" &&
+                       wait > Duration() && sending->tries < tries_max;
+    if (!again) return sending->on_response(std::move(response));
+    home_.after(wait, [this, sending, alive = std::weak_ptr<int>(alive_)] {
+        if (!alive.expired()) send_out(sending);
+    });
 }
 
 Transport::StreamId HttpTransport::open(net::Request request, Stream stream) {
+    // Whoever keeps a stream open opens it again: with a newer token, then.
+    stream.on_head = [this, on_head = std::move(stream.on_head)](net::Response head) {
+        if (head.status == 401 && connection_.credentials)
+            connection_.credentials->refused(home_.now());
+        if (on_head) on_head(std::move(head));
+    };
+    if (together_) {
+        net::Http2Client::Stream calls{std::move(stream.on_head), std::move(stream.on_piece),
+                                       std::move(stream.on_closed)};
+        const auto id = ordered_->open(addressed(std::move(request)), std::move(calls));
+        return StreamId{static_cast<std::uint64_t>(id)};
+    }
     net::Client::Stream calls;
     calls.on_head = std::move(stream.on_head);
     calls.on_piece = std::move(stream.on_piece);
@@ -45,7 +115,9 @@ Transport::StreamId HttpTransport::open(net::Request request, Stream stream) {
 }
 
 void HttpTransport::cancel(StreamId stream) {
-    client_->cancel(net::Client::StreamId{static_cast<std::uint64_t>(stream)});
+    const auto id = static_cast<std::uint64_t>(stream);
+    if (together_) return ordered_->cancel(net::Http2Client::StreamId{id});
+    client_->cancel(net::Client::StreamId{id});
 }
 
 void HttpTransport::open_websocket(net::Request request, std::string subprotocols,
@@ -54,10 +126,16 @@ void HttpTransport::open_websocket(net::Request request, std::string subprotocol
                             std::move(on_channel));
 }
 
-net::Request HttpTransport::addressed(net::Request request) const {
+net::Request HttpTransport::addressed(net::Request request) {
     request.path = url_.path + request.path;
-    if (!connection_.token.empty())
-        request.headers.set("Authorization", "Bearer " + connection_.token);
+    std::string token = connection_.token;
+    if (connection_.credentials) {
+        token = connection_.credentials->token(home_.now());
+        const std::string& problem = connection_.credentials->problem();
+        if (!problem.empty() && problem != told_) log_warning("kube", problem);
+        told_ = problem;
+    }
+    if (!token.empty()) request.headers.set("Authorization", "Bearer " + token);
     if (!connection_.impersonate.empty())
         request.headers.set("Impersonate-User", connection_.impersonate);
     if (!request.headers.has("User-Agent")) request.headers.set("User-Agent", "muster");

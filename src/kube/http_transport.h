@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "kube/credentials.h"
 #include "kube/transport.h"
 #include "net/client.h"
 #include "net/http2_client.h"
@@ -15,21 +16,27 @@ namespace muster::kube {
 struct Connection {
     std::string server = "https://127.0.0.1:6443";  // May have a path in front of /api.
     net::ClientTls tls;
-    std::string token;        // Sent as bearer token when not empty.
+    std::string token;  // Sent as bearer token when not empty.
+    /// Gives the token instead when there is one; shared by all that use the connection's copies.
+    std::shared_ptr<Credentials> credentials;
     std::string impersonate;  // Sent as Impersonate-User when not empty.
     std::string default_namespace = "default";
 };
 
 /// Sends each request to the connection's server with its credentials. Lives on `home`.
+///
+/// What is refused for its token is sent once more when there is a newer one. A GET that the server
+/// has no time for (429) is sent again when it said; a write is not, for what it says may be old by
+/// then.
 class HttpTransport final : public Transport {
 public:
     /// Throws Error when the server's address or the credentials cannot be used.
     HttpTransport(net::AsioLoop& io, Loop& home, Connection connection,
                   net::ClientOptions options = {});
     /// In order: what `send` gets goes out over one HTTP/2 connection in that order, many requests
-    /// at once; streams and WebSockets have connections of their own. `loop` is `home`; without
-    /// https it is as the other one.
-    enum class Sends { in_order };
+    /// at once; streams and WebSockets have connections of their own. Together: streams go over
+    /// that connection too. `loop` is `home`; without https it is as the other one.
+    enum class Sends { in_order, together };
     HttpTransport(net::AsioLoop& loop, Loop& home, Connection connection,
                   net::ClientOptions options, Sends sends);
 
@@ -41,12 +48,19 @@ public:
                         net::Client::OnChannel on_channel);
 
 private:
-    net::Request addressed(net::Request request) const;
+    struct Sending;
+    void send_out(const std::shared_ptr<Sending>& sending);
+    void take_answer(const std::shared_ptr<Sending>& sending, net::Response response);
+    net::Request addressed(net::Request request);
 
+    Loop& home_;
     Connection connection_;
     net::Url url_;
     std::unique_ptr<net::Client> client_;
     std::unique_ptr<net::Http2Client> ordered_;  // Null: `client_` sends.
+    bool together_ = false;                      // `ordered_` has the streams too.
+    std::string told_;                           // The problem of the credentials, once logged.
+    std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // Guards timers that outlive it.
 };
 
 }  // namespace muster::kube

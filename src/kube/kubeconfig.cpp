@@ -11,7 +11,8 @@ namespace muster::kube {
 namespace {
 
 using api::Value;
-using ReadFile = std::function<std::string(const std::string& path)>;
+/// Such a file holds a few hundred bytes; certificates make it larger, but not by so much.
+constexpr std::size_t file_max = 16 << 20;
 
 [[noreturn]] void refuse(const std::string& text) {
     throw Error(Reason::invalid, text);
@@ -27,6 +28,8 @@ struct Source {
 std::vector<Source> parse(const std::vector<KubeconfigFile>& files) {
     std::vector<Source> sources;
     for (const KubeconfigFile& file : files) {
+        if (file.text.size() > file_max)
+            refuse("the kubeconfig " + file.path + " is larger than 16 MiB");
         auto parsed = api::parse_yaml(file.text);
         if (const auto* error = std::get_if<api::ParseError>(&parsed))
             refuse("the kubeconfig " + file.path + " is not valid YAML: " + error->text);
@@ -63,6 +66,10 @@ Found require_named(const std::vector<Source>& sources, const char* list, const 
     return found;
 }
 
+std::string place_of(const Found& in, const std::string& path) {
+    return path.starts_with('/') ? path : in.source->folder + path;
+}
+
 /// Inline data ("X-data", base64) or the content of the file named by "X".
 std::string pem_of(const Found& in, const std::string& key, const ReadFile& read) {
     const Value& entry = *in.value;
@@ -73,28 +80,66 @@ std::string pem_of(const Found& in, const std::string& key, const ReadFile& read
     }
     const std::string path = entry[key].text();
     if (path.empty()) return "";
-    return read(path.starts_with('/') ? path : in.source->folder + path);
+    return read(place_of(in, path));
 }
 
-void read_user(const Found& user, const ReadFile& read, Connection& connection) {
+/// How the content of files and programs is had.
+struct Rim {
+    const ReadFile& read;
+    const RunPlugin& run;
+};
+
+/// What a plugin is told of the cluster when it asks to be.
+Value cluster_of(const Connection& connection) {
+    Value cluster = Value::object({{"server", connection.server}});
+    if (!connection.tls.server_name.empty())
+        cluster.set("tls-server-name", connection.tls.server_name);
+    if (connection.tls.verify == net::ClientTls::Verify::no)
+        cluster.set("insecure-skip-tls-verify", true);
+    if (!connection.tls.authority_pem.empty())
+        cluster.set("certificate-authority-data", to_base64(connection.tls.authority_pem));
+    return cluster;
+}
+
+void use_plugin(const Found& user, const Rim& rim, Connection& connection) {
+    const Value& exec = (*user.value)["exec"];
+    ExecPlugin plugin = read_exec_plugin(exec, user.source->folder);
+    if (!rim.run)
+        refuse(user.source->path + ": the credential plugin " + plugin.command +
+               " cannot be run here; use a token or a client certificate");
+    if (exec["provideClusterInfo"].boolean_or(false)) plugin.cluster = cluster_of(connection);
+    connection.credentials =
+        std::make_shared<Credentials>(plugin_credentials(std::move(plugin), rim.run));
+}
+
+/// As in kubectl: a certificate goes with anything; of the tokens a written one is first, then a
+/// file's, then a plugin's.
+void read_user(const Found& user, const Rim& rim, Connection& connection) {
     const Value& entry = *user.value;
-    for (const char* plugin : {"exec", "auth-provider"}) {
-        if (entry.has(plugin))
-            refuse(user.source->path + ": users with \"" + plugin +
-                   "\" are not supported; use a token or a client certificate");
+    for (const char* other : {"auth-provider", "username"}) {
+        if (entry.has(other))
+            refuse(user.source->path + ": users with \"" + other +
+                   "\" are not supported; use exec, a token or a client certificate");
     }
-    connection.tls.certificate_pem = pem_of(user, "client-certificate", read);
-    connection.tls.key_pem = pem_of(user, "client-key", read);
+    connection.tls.certificate_pem = pem_of(user, "client-certificate", rim.read);
+    connection.tls.key_pem = pem_of(user, "client-key", rim.read);
     connection.token = entry["token"].text();
     if (const std::string path = entry["tokenFile"].text(); !path.empty()) {
-        const std::string text = read(path.starts_with('/') ? path : user.source->folder + path);
-        connection.token = trim(text);
+        // It is read before it is needed, so that a wrong path is said at once.
+        connection.token = trim(rim.read(place_of(user, path)));
+        connection.credentials =
+            std::make_shared<Credentials>(token_file_credentials(place_of(user, path), rim.read));
+    } else if (connection.token.empty() && entry["exec"].is_object()) {
+        use_plugin(user, rim, connection);
     }
     connection.impersonate = entry["as"].text();
 }
 
 void read_cluster(const Found& cluster, const ReadFile& read, Connection& connection) {
     const Value& entry = *cluster.value;
+    if (const std::string proxy = entry["proxy-url"].text(); !proxy.empty())
+        refuse(cluster.source->path + ": the cluster is behind the proxy " + proxy +
+               " (proxy-url), which is not supported; give an address that is reached directly");
     connection.server = entry["server"].text();
     connection.tls.authority_pem = pem_of(cluster, "certificate-authority", read);
     connection.tls.server_name = entry["tls-server-name"].text();
@@ -105,7 +150,7 @@ void read_cluster(const Found& cluster, const ReadFile& read, Connection& connec
 }  // namespace
 
 Connection connection_of(const std::vector<KubeconfigFile>& files, const KubeconfigChoice& choice,
-                         const ReadFile& read) {
+                         const ReadFile& read, const RunPlugin& run) {
     const std::vector<Source> sources = parse(files);
     std::string name = choice.context;
     for (const Source& source : sources) {
@@ -125,10 +170,32 @@ Connection connection_of(const std::vector<KubeconfigFile>& files, const Kubecon
     }
     if (!cluster.empty())
         read_cluster(require_named(sources, "clusters", "cluster", cluster), read, connection);
-    if (!user.empty()) read_user(require_named(sources, "users", "user", user), read, connection);
+    if (!user.empty())
+        read_user(require_named(sources, "users", "user", user), {read, run}, connection);
     if (!choice.server.empty()) connection.server = choice.server;
-    if (!choice.token.empty()) connection.token = choice.token;
+    if (!choice.token.empty()) {
+        connection.token = choice.token;
+        connection.credentials = nullptr;
+    }
     if (!choice.impersonate.empty()) connection.impersonate = choice.impersonate;
+    return connection;
+}
+
+std::optional<Connection> in_cluster_connection(
+    const std::function<std::string(const std::string& name)>& variable, const ReadFile& read) {
+    const std::string host = variable("KUBERNETES_SERVICE_HOST");
+    const std::string port = variable("KUBERNETES_SERVICE_PORT");
+    if (host.empty() || port.empty()) return std::nullopt;
+    const std::string account = "/var/run/secrets/kubernetes.io/serviceaccount/";
+    Connection connection;
+    const bool six = host.find(':') != std::string::npos;
+    connection.server = "https://" + (six ? "[" + host + "]" : host) + ":" + port;
+    connection.tls.authority_pem = read(account + "ca.crt");
+    connection.token = trim(read(account + "token"));
+    connection.credentials =
+        std::make_shared<Credentials>(token_file_credentials(account + "token", read));
+    if (const auto ns = trim(read(account + "namespace")); !ns.empty())
+        connection.default_namespace = ns;
     return connection;
 }
 

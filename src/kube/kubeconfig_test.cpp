@@ -94,10 +94,96 @@ TEST_CASE("what is missing or not supported is named") {
     CHECK(problem_of({two_contexts}, choice).find("no context named \"three\"") !=
           std::string::npos);
     choice.context = "two";
-    CHECK(problem_of({two_contexts}, choice).find("\"exec\" are not supported") !=
+    CHECK(problem_of({two_contexts}, choice).find("known are client.authentication.k8s.io/v1") !=
           std::string::npos);
     CHECK(problem_of({}, {}).find("no context is chosen") != std::string::npos);
     CHECK(problem_of({{"f", "a: [b"}}, {}).find("not valid YAML") != std::string::npos);
+}
+
+/// One cluster and user, with these lines in them.
+KubeconfigFile small(const std::string& cluster, const std::string& user) {
+    return {"/k/config",
+            "current-context: c\ncontexts: [{name: c, context: {cluster: a, user: u}}]\n"
+            "clusters:\n- name: a\n  cluster: {server: \"https://a:6443\"" +
+                cluster + "}\nusers:\n- name: u\n  user: {" + user + "}\n"};
+}
+
+TEST_CASE("a user's plugin is run when a token is needed, and told of the cluster when it asks") {
+    std::string told;
+    const RunPlugin run = [&](const ExecPlugin& plugin) {
+        told = exec_info(plugin);
+        return std::string(R"({"kind":"ExecCredential","status":{"token":"made"},)"
+                           R"("apiVersion":"client.authentication.k8s.io/v1"})");
+    };
+    const KubeconfigFile file =
+        small(", tls-server-name: name",
+              "exec: {apiVersion: client.authentication.k8s.io/v1, command: login, "
+              "provideClusterInfo: true}");
+    const Connection connection = connection_of({file}, {}, no_file, run);
+    REQUIRE(connection.credentials);
+    CHECK(told.empty());
+    CHECK(connection.credentials->token(Time{1}) == "made");
+    CHECK(told.find(R"("cluster":{"server":"https://a:6443","tls-server-name":"name"})") !=
+          std::string::npos);
+    CHECK(problem_of({file}, {}).find("cannot be run here") != std::string::npos);
+    KubeconfigChoice choice;
+    choice.token = "given";
+    CHECK(!connection_of({file}, choice, no_file, run).credentials);
+}
+
+TEST_CASE("a token file beside the kubeconfig is read at once, and again later") {
+    std::string content = "one\n";
+    const Connection connection =
+        connection_of({small("", "tokenFile: token")}, {}, [&](const std::string& path) {
+            CHECK(path == "/k/token");
+            return content;
+        });
+    CHECK(connection.token == "one");
+    content = "two";
+    CHECK(connection.credentials->token(Time{1}) == "two");
+    CHECK(problem_of({small("", "tokenFile: token")}, {}) == "no file /k/token");
+}
+
+TEST_CASE("what cannot be done is refused, also when it is huge or makes no sense") {
+    CHECK(problem_of({small(", proxy-url: \"http://p:3128\"", "token: t")}, {})
+              .find("behind the proxy http://p:3128") != std::string::npos);
+    CHECK(problem_of({small("", "username: ann, password: x")}, {}).find("\"username\"") !=
+          std::string::npos);
+    CHECK(problem_of({{"f", std::string(17 << 20, '#')}}, {}).find("larger than 16 MiB") !=
+          std::string::npos);
+    CHECK(problem_of({small("", "client-certificate-data: \"?\"")}, {}).find("not base64") !=
+          std::string::npos);
+    CHECK(problem_of({{"f", "- a\n- b\n"}}, {}).find("no context is chosen") != std::string::npos);
+    CHECK(problem_of({{"f", "current-context: {a: b}\nusers: 7\n"}}, {}) != "");
+    const std::string whole = small("", "token: t").text;
+    for (std::size_t cut = 0; cut < whole.size(); ++cut) {
+        // Never anything but words; a user that is cut off is missing or has no token.
+        try {
+            const Connection read = connection_of({{"f", whole.substr(0, cut)}}, {}, no_file);
+            CHECK((read.token.empty() || read.token == "t"));
+        } catch (const Error& error) {
+            CHECK(error.what()[0] != 0);
+        }
+    }
+}
+
+TEST_CASE("in a pod the service account is used") {
+    const auto files = [](const std::string& path) -> std::string {
+        if (path.ends_with("/ca.crt")) return "CA";
+        if (path.ends_with("/token")) return "T\n";
+        return "muster-system";
+    };
+    const auto connection = in_cluster_connection(
+        [](const std::string& name) {
+            return std::string(name == "KUBERNETES_SERVICE_HOST" ? "fd00::1" : "443");
+        },
+        files);
+    REQUIRE(connection);
+    CHECK(connection->server == "https://[fd00::1]:443");
+    CHECK(connection->tls.authority_pem == "CA");
+    CHECK(connection->token == "T");
+    CHECK(connection->default_namespace == "muster-system");
+    CHECK(!in_cluster_connection([](const std::string&) { return std::string(); }, files));
 }
 
 }  // namespace muster::kube

@@ -8,8 +8,32 @@
 
 #include "api/json.h"
 #include "base/log.h"
+#include "base/text.h"
 
 namespace muster::kube {
+namespace {
+
+constexpr std::int64_t page_size = 500;
+/// An object is at most a few megabytes: a longer line is no event.
+constexpr std::size_t line_max = 64 << 20;
+/// Servers that do not know how to stream all objects may keep quiet about it.
+constexpr Duration listing_silence = seconds(30);
+constexpr Duration absent_wait = seconds(10);
+constexpr Duration asked_wait_max = seconds(60);
+
+std::int64_t number_of(const std::string& version) {
+    std::int64_t number = 0;
+    std::from_chars(version.data(), version.data() + version.size(), number);
+    return number;
+}
+
+/// "Retry-After: 3"; nothing for other forms.
+Duration asked_wait(const net::Response& answer) {
+    const auto wait = parse_integer(answer.headers.get("Retry-After"));
+    return wait && *wait > 0 ? std::min(seconds(*wait), asked_wait_max) : Duration();
+}
+
+}  // namespace
 
 Watcher::Watcher(Transport& transport, Loop& loop, Target target, WatchEvents events)
     : transport_(transport), loop_(loop), target_(std::move(target)), events_(std::move(events)) {}
@@ -25,14 +49,22 @@ void Watcher::start() {
 void Watcher::stop() {
     if (open_) transport_.cancel(stream_);
     open_ = false;
+    ++attempt_;
     state_ = State::stopped;
 }
 
 void Watcher::open() {
     if (state_ == State::stopped) return;
     state_ = version_.empty() ? State::listing : State::watching;
+    ++attempt_;
     listed_.clear();
     partial_.clear();
+    if (state_ == State::listing && listing_ == Listing::paged) return ask_page("");
+    open_stream();
+    if (state_ == State::listing) guard_listing();
+}
+
+void Watcher::open_stream() {
     Transport::Stream stream;
     stream.on_head = [this](const net::Response& head) { take_head(head); };
     stream.on_piece = [this](std::string_view piece) { take_piece(piece); };
@@ -41,22 +73,94 @@ void Watcher::open() {
         retry();
     };
     open_ = true;
+    refused_ = false;
     stream_ = transport_.open(watch(target_, version_), std::move(stream));
 }
 
+void Watcher::ask_page(const std::string& token) {
+    net::Request request = list(target_, "");
+    request.query.emplace_back("limit", std::to_string(page_size));
+    if (!token.empty()) request.query.emplace_back("continue", token);
+    transport_.send(std::move(request), [this, alive = std::weak_ptr<int>(alive_),
+                                         attempt = attempt_](const net::Response& page) {
+        if (!alive.expired() && attempt == attempt_) take_page(page);
+    });
+}
+
+void Watcher::take_page(const net::Response& page) {
+    if (page.status != 200) {
+        take_refusal(page);
+        return retry();
+    }
+    auto parsed = api::parse_json(*page.body);
+    auto* document = std::get_if<api::Parsed>(&parsed);
+    if (!document) return break_off("no JSON: " + std::get<api::ParseError>(parsed).text);
+    api::Value& list = document->value;
+    take_items(list);
+    const api::Value& metadata = list["metadata"];
+    if (const std::string token = metadata["continue"].text(); !token.empty())
+        return ask_page(token);
+    const std::string version = metadata["resourceVersion"].text();
+    const auto alive = std::weak_ptr<int>(alive_);
+    finish_listing(number_of(version));
+    if (alive.expired() || state_ == State::stopped) return;
+    version_ = version;
+    open();
+}
+
+/// The items of a list of built-in objects do not say what they are.
+void Watcher::take_items(api::Value& list) {
+    std::string kind = list["kind"].text();
+    if (kind.ends_with("List")) kind.resize(kind.size() - std::string_view("List").size());
+    for (const api::Value& item : list["items"].items()) {
+        api::Value value = item;
+        if (!value.has("kind")) value.set("kind", kind);
+        if (!value.has("apiVersion")) value.set("apiVersion", list["apiVersion"]);
+        ObjectPtr object = make_object(target_.resource, std::move(value));
+        const Place place{object->key.ns, object->key.name};
+        listed_[place] = std::move(object);
+    }
+}
+
 void Watcher::take_head(const net::Response& head) {
-    if (head.status == 200) return;
-    // The body is a Status; only an expired version changes what is asked next.
-    if (head.status == 410) forget_version();
+    refused_ = head.status != 200;
+    if (refused_) take_refusal(head);
+}
+
+/// What is to be asked next, and when.
+void Watcher::take_refusal(const net::Response& answer) {
+    wait_at_least_ = asked_wait(answer);
+    switch (answer.status) {
+        case 404:
+            wait_at_least_ = absent_wait;
+            if (!told_synced_) warn("the server does not have them (yet)");
+            return tell_synced();
+        case 410:
+            version_.clear();
+            break;
+        case 400:
+        case 405:
+        case 422:
+            if (state_ == State::listing) listing_ = Listing::paged;
+            break;
+        default:
+            break;
+    }
     ++failures_;
-    log_warning("kube", "watch of " + target_.resource.plural + " was answered " +
-                            std::to_string(head.status));
+    const std::string_view said = answer.body ? std::string_view(*answer.body) : "";
+    warn("answered " + std::to_string(answer.status) +
+         (answer.status == 0 ? ": " + std::string(said) : ""));
 }
 
 void Watcher::take_piece(std::string_view piece) {
     const auto alive = std::weak_ptr<int>(alive_);
+    const std::int64_t attempt = attempt_;
+    ++heard_;
+    if (refused_) return;
     while (!piece.empty()) {
         const std::size_t end = piece.find('\n');
+        if (partial_.size() + std::min(end, piece.size()) > line_max)
+            return break_off("a line without an end");
         if (end == std::string_view::npos) {
             partial_ += piece;
             return;
@@ -64,61 +168,71 @@ void Watcher::take_piece(std::string_view piece) {
         std::string line = std::exchange(partial_, {});
         line += piece.substr(0, end);
         piece.remove_prefix(end + 1);
-        if (!line.empty()) take_line(line);
-        if (alive.expired() || state_ == State::stopped || state_ == State::waiting) return;
+        if (!line.empty() && !take_line(line)) return;
+        if (alive.expired() || attempt != attempt_) return;
     }
 }
 
-void Watcher::take_line(std::string_view line) {
+/// False: the stream is of no use any more. What it told until then counts.
+bool Watcher::take_line(std::string_view line) {
     auto parsed = api::parse_json(line);
     if (auto* problem = std::get_if<api::ParseError>(&parsed)) {
-        log_warning("kube",
-                    "watch of " + target_.resource.plural + " sent no JSON: " + problem->text);
-        return;
+        // An event that cannot be read would be lost: from the one before, everything is told anew.
+        break_off("no JSON: " + problem->text);
+        return false;
     }
     api::Value& event = std::get<api::Parsed>(parsed).value;
     const std::string type = event["type"].text();
-    if (type.empty()) return;  // A Status body of a refused watch: its code was in the head.
+    if (type.empty()) {
+        break_off("something that is no event");
+        return false;
+    }
     if (type == "ERROR") {
-        if (event["object"]["code"].integer_or(0) == 410) forget_version();
-        log_warning("kube", "watch of " + target_.resource.plural + ": " +
-                                event["object"]["message"].text());
-        return;
+        if (event["object"]["code"].integer_or(0) == 410) version_.clear();
+        break_off(event["object"]["message"].text());
+        return false;
     }
     failures_ = 0;
     take_object(type, std::move(event.at("object")));
+    return true;
 }
 
 void Watcher::take_object(std::string_view type, api::Value value) {
     const std::string version = value["metadata"]["resourceVersion"].text();
     if (type == "BOOKMARK") {
-        if (state_ == State::listing &&
-            value["metadata"]["annotations"]["k8s.io/initial-events-end"].text_or("") == "true") {
-            std::int64_t number = 0;
-            std::from_chars(version.data(), version.data() + version.size(), number);
-            finish_listing(number);
+        const bool is_end =
+            value["metadata"]["annotations"]["k8s.io/initial-events-end"].text_or("") == "true";
+        if (state_ == State::listing && is_end) {
+            version_ = version;
+            return finish_listing(number_of(version));
         }
         if (state_ == State::watching) version_ = version;
         return;
     }
     ObjectPtr object = make_object(target_.resource, std::move(value));
-    const Place place{object->key.ns, object->key.name};
-    if (state_ == State::listing) {
-        if (type == "DELETED") {
-            listed_.erase(place);
-        } else {
-            listed_[place] = std::move(object);
-        }
-        return;
+    if (state_ == State::watching) {
+        version_ = version;
+        return take_change(type, std::move(object));
     }
-    version_ = version;
+    const Place place{object->key.ns, object->key.name};
+    if (type == "DELETED") {
+        listed_.erase(place);
+    } else {
+        listed_[place] = std::move(object);
+    }
+}
+
+void Watcher::take_change(std::string_view type, ObjectPtr object) {
+    const Place place{object->key.ns, object->key.name};
     if (type == "DELETED") {
         known_.erase(place);
-        events_.removed(object->key, object->version);
-    } else {
-        known_[place] = object->version;
-        events_.applied(std::move(object));
+        return events_.removed(object->key, object->version);
     }
+    // Nobody hears of the same change twice.
+    const auto before = known_.find(place);
+    if (before != known_.end() && before->second >= object->version) return;
+    known_[place] = object->version;
+    events_.applied(std::move(object));
 }
 
 void Watcher::finish_listing(std::int64_t list_version) {
@@ -142,23 +256,48 @@ void Watcher::finish_listing(std::int64_t list_version) {
             return listed.contains({key.ns, key.name});
         });
     }
+    tell_synced();
+}
+
+void Watcher::tell_synced() {
     if (!std::exchange(told_synced_, true)) events_.synced();
 }
 
-void Watcher::forget_version() {
-    version_.clear();
+/// Pages are asked for when nothing has come for a while that says that all objects were told.
+void Watcher::guard_listing() {
+    loop_.after(listing_silence,
+                [this, alive = std::weak_ptr<int>(alive_), attempt = attempt_, heard = heard_] {
+                    if (alive.expired() || attempt != attempt_ || state_ != State::listing) return;
+                    if (heard != heard_) return guard_listing();
+                    listing_ = Listing::paged;
+                    break_off("the objects do not come as a stream");
+                });
+}
+
+void Watcher::break_off(const std::string& why) {
+    warn(why);
+    if (open_) transport_.cancel(stream_);
+    open_ = false;
+    retry();
+}
+
+void Watcher::warn(const std::string& text) const {
+    const std::string group = target_.resource.group.empty() ? "" : "." + target_.resource.group;
+    log_warning("kube", "watch of " + target_.resource.plural + group + ": " + text);
 }
 
 void Watcher::retry() {
     if (state_ == State::stopped) return;
     state_ = State::waiting;
+    ++attempt_;
     // The first try after a clean end is immediate; failures wait 50 ms, doubling up to 5 s.
     const int doublings = std::min(failures_, 7);
     const Duration delay = failures_ == 0 ? milliseconds(1) : milliseconds(50LL << doublings);
     ++failures_;
-    loop_.after(delay, [this, alive = std::weak_ptr<int>(alive_)] {
-        if (!alive.expired()) open();
-    });
+    loop_.after(std::max(delay, std::exchange(wait_at_least_, {})),
+                [this, alive = std::weak_ptr<int>(alive_), attempt = attempt_] {
+                    if (!alive.expired() && attempt == attempt_) open();
+                });
 }
 
 }  // namespace muster::kube

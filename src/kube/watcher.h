@@ -31,9 +31,12 @@ struct WatchEvents {
 };
 
 /// Watches one resource for as long as it lives. States: empty (nothing seen: asks for all
-/// objects), listing (the initial objects arrive into a side buffer, swapped in whole at their
-/// end), watching (changes arrive), waiting (after a failure, before the next try). An expired
-/// version (410) goes back to empty.
+/// objects), listing (they arrive into a side buffer, swapped in whole at their end), watching
+/// (changes arrive), waiting (after a failure, before the next try). An expired version (410) goes
+/// back to empty. A server that refuses to stream all objects is asked for pages of them.
+///
+/// A resource that the server does not have (404) counts as seen and empty, and is asked for again
+/// from time to time: it may come later.
 class Watcher {
 public:
     Watcher(Transport& transport, Loop& loop, Target target, WatchEvents events);
@@ -46,22 +49,33 @@ public:
 
 private:
     enum class State { empty, listing, watching, waiting, stopped };
+    enum class Listing { streamed, paged };
     using Place = std::pair<std::string, std::string>;
 
     void open();
+    void open_stream();
+    void ask_page(const std::string& token);
+    void take_page(const net::Response& page);
+    void take_items(api::Value& list);
     void take_head(const net::Response& head);
+    void take_refusal(const net::Response& answer);
     void take_piece(std::string_view piece);
-    void take_line(std::string_view line);
+    bool take_line(std::string_view line);
     void take_object(std::string_view type, api::Value value);
+    void take_change(std::string_view type, ObjectPtr object);
     void finish_listing(std::int64_t version);
-    void forget_version();
+    void tell_synced();
+    void guard_listing();
+    void break_off(const std::string& why);
     void retry();
+    void warn(const std::string& text) const;
 
     Transport& transport_;
     Loop& loop_;
     Target target_;
     WatchEvents events_;
     State state_ = State::empty;
+    Listing listing_ = Listing::streamed;
     std::string version_;  // Of the newest event; empty: start from all objects.
     std::string partial_;  // The beginning of a line whose end has not come yet.
     std::map<Place, ObjectPtr> listed_;
@@ -69,8 +83,12 @@ private:
         known_;  // What has been told and not removed, to tell removals after a relist.
     Transport::StreamId stream_{};
     bool open_ = false;
+    bool refused_ = false;  // The stream's head was no 200: what follows are no events.
     bool told_synced_ = false;
     int failures_ = 0;
+    std::int64_t attempt_ = 0;  // Answers and timers of an earlier one are ignored.
+    std::int64_t heard_ = 0;    // Counts what came, so that silence shows.
+    Duration wait_at_least_{};  // Before the next try, as the server asked.
     std::shared_ptr<int> alive_ =
         std::make_shared<int>(0);  // Guards timers that outlive the watcher.
 };

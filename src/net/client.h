@@ -53,7 +53,11 @@ struct ClientOptions {
     Duration connect_timeout = seconds(10);
     Duration response_timeout = seconds(60);  // Whole answers only; streams live on.
     Duration idle_timeout = seconds(60);      // How long an unused connection is kept.
-    std::size_t response_limit = 256 << 20;   // A larger whole answer fails.
+    /// HTTP/2: so long after the last byte a connection in use is asked whether it is there, and is
+    /// given up when nothing comes within the patience.
+    Duration ping_after = seconds(30);
+    Duration ping_patience = seconds(15);
+    std::size_t response_limit = 256 << 20;  // A larger whole answer fails.
     /// A kept connection may turn out dead: what cannot be repeated then fails.
     enum class Reuse { always, repeatable_only };
     Reuse reuse = Reuse::always;

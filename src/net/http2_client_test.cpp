@@ -2,8 +2,19 @@
 // server.
 #include "net/http2_client.h"
 
-#include <doctest/doctest.h>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
 
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/dial.h"
 #include "net/loopback_test.h"
 
 namespace muster::net {
@@ -112,6 +123,178 @@ TEST_CASE("answers that are refused, too large or never come are told, and the c
     CHECK(answer.body->empty());
     pair.server = nullptr;
     CHECK(ask("/x", 1).status == 0);
+}
+
+/// What came of a stream.
+struct Heard {
+    std::promise<int> status;
+    std::promise<void> closed;
+    std::mutex guard;
+    std::condition_variable more;
+    std::string text;
+
+    Http2Client::Stream stream() {
+        return {[this](const Response& head) { status.set_value(head.status); },
+                [this](std::string_view piece) {
+                    const std::lock_guard lock(guard);
+                    text += piece;
+                    more.notify_all();
+                },
+                [this] { closed.set_value(); }};
+    }
+    void wait_for(const std::string& end) {
+        std::unique_lock lock(guard);
+        more.wait(lock, [&] { return text.ends_with(end); });
+    }
+};
+
+Request watch(const std::string& path) {
+    Request request;
+    request.method = "GET";
+    request.path = path;
+    request.body = make_bytes("");
+    return request;
+}
+
+Response plain() {
+    Response head;
+    head.headers.set("Content-Type", "text/plain");
+    return head;
+}
+
+TEST_CASE("streams and whole answers share one connection; a cancelled stream is silent") {
+    std::vector<std::shared_ptr<Responder>> open;
+    std::set<std::string> peers;
+    Pair pair([&](const Request& request, const std::shared_ptr<Responder>& responder) {
+        peers.insert(request.peer.address);
+        if (request.method == "POST") {
+            for (const auto& one : open)
+                one->write(request.body);
+            return responder->respond(Response{200, {}, make_bytes("done")});
+        }
+        responder->begin(plain());
+        open.push_back(responder);
+    });
+    constexpr std::size_t count = 40;
+    std::vector<Heard> heard(count);
+    std::vector<Http2Client::StreamId> ids(count);
+    run_on(pair.loop, [&] {
+        for (std::size_t i = 0; i < count; ++i)
+            ids[i] = pair.client->open(watch("/w"), heard[i].stream());
+    });
+    for (Heard& one : heard)
+        CHECK(one.status.get_future().get() == 200);
+    const auto say = [&](const std::string& text) {
+        std::promise<void> said;
+        pair.loop.post([&] {
+            pair.client->send(post("/say", text), [&](const Response&) { said.set_value(); });
+        });
+        said.get_future().wait();
+    };
+    say("one;");
+    for (Heard& one : heard)
+        one.wait_for("one;");
+    run_on(pair.loop, [&] { pair.client->cancel(ids[0]); });
+    say("two;");
+    for (std::size_t i = 1; i < count; ++i)
+        heard[i].wait_for("two;");
+    CHECK(heard[0].text == "one;");
+    run_on(pair.server->home, [&] {
+        for (const auto& one : open)
+            one->finish();
+    });
+    for (std::size_t i = 1; i < count; ++i)
+        heard[i].closed.get_future().wait();
+    CHECK(peers.size() == 1);
+    run_on(pair.server->home, [&] { open.clear(); });
+}
+
+TEST_CASE("a stream may be cancelled, and others opened, from inside of what it tells") {
+    Pair pair([&](const Request& request, const std::shared_ptr<Responder>& responder) {
+        responder->begin(plain());
+        responder->write(make_bytes(request.path));
+        responder->finish();
+    });
+    std::promise<std::string> second;
+    std::string first;
+    Http2Client::StreamId id{};
+    pair.loop.post([&] {
+        Http2Client::Stream stream;
+        stream.on_piece = [&](std::string_view piece) {
+            first += piece;
+            pair.client->cancel(id);
+            Http2Client::Stream next;
+            next.on_piece = [&](std::string_view text) { second.set_value(std::string(text)); };
+            pair.client->open(watch("/second"), std::move(next));
+        };
+        stream.on_closed = [&] { first += " closed"; };
+        id = pair.client->open(watch("/first"), std::move(stream));
+    });
+    CHECK(second.get_future().get() == "/second");
+    CHECK(first == "/first");
+}
+
+/// Accepts, shakes hands, reads, and from then on is as good as dead: nothing is answered.
+struct Frozen {
+    explicit Frozen(const Target& real) : to(real) {
+        listener = open_listener("127.0.0.1", 0);
+        sockaddr_in address{};
+        socklen_t size = sizeof address;
+        getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+        port = ntohs(address.sin_port);
+        thread = std::thread([this] { carry(); });
+    }
+    ~Frozen() {
+        over = true;
+        thread.join();
+        close(listener);
+    }
+    /// Moves bytes both ways until `frozen`.
+    void carry() {
+        const int client = accept(listener, nullptr, nullptr);
+        const int server = dial_directly(to.host, to.port);
+        while (!over) {
+            pollfd ends[2] = {{client, POLLIN, 0}, {server, POLLIN, 0}};
+            poll(ends, 2, 10);
+            for (int i = 0; i < 2 && !frozen; ++i) {
+                char buffer[65536];
+                if ((ends[i].revents & POLLIN) == 0) continue;
+                const auto got = read(ends[i].fd, buffer, sizeof buffer);
+                if (got > 0) send(ends[1 - i].fd, buffer, static_cast<std::size_t>(got), 0);
+            }
+        }
+        close(client);
+        close(server);
+    }
+
+    Target to;
+    int listener = -1;
+    int port = 0;
+    std::atomic<bool> frozen{false};
+    std::atomic<bool> over{false};
+    std::thread thread;
+};
+
+TEST_CASE("a connection that has died in silence is noticed by a ping that nobody answers") {
+    std::vector<std::shared_ptr<Responder>> open;
+    Pair pair([&](const Request&, const std::shared_ptr<Responder>& responder) {
+        responder->begin(plain());
+        open.push_back(responder);
+    });
+    Frozen between(pair.target);
+    ClientOptions options = pair.client_options;
+    options.ping_after = milliseconds(20);
+    options.ping_patience = milliseconds(300);
+    Target target = pair.target;
+    target.port = between.port;
+    run_on(pair.loop,
+           [&] { pair.client = std::make_unique<Http2Client>(pair.loop, target, options); });
+    Heard heard;
+    run_on(pair.loop, [&] { pair.client->open(watch("/w"), heard.stream()); });
+    CHECK(heard.status.get_future().get() == 200);
+    between.frozen = true;
+    heard.closed.get_future().wait();
+    run_on(pair.server->home, [&] { open.clear(); });
 }
 
 }  // namespace

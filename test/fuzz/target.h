@@ -31,6 +31,7 @@ Target apply_target();
 Target http1_target();
 Target http2_target();
 Target websocket_target();
+Target exec_answer_target();
 Target kubeconfig_target();
 Target node_flag_target();
 Target config_file_target();

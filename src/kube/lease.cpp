@@ -1,0 +1,164 @@
+// kube/lease.cpp - what a Lease says, and the rounds of asking and writing.
+#include "kube/lease.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "api/json.h"
+#include "base/log.h"
+#include "kube/request.h"
+
+namespace muster::kube {
+namespace {
+
+using api::Value;
+
+const Target leases{{"coordination.k8s.io", "leases"}, "v1"};
+constexpr Duration look_at_clock = milliseconds(200);
+
+Value parsed_body(const net::Response& response) {
+    if (!response.body) return {};
+    auto parsed = api::parse_json(*response.body);
+    auto* document = std::get_if<api::Parsed>(&parsed);
+    return document ? std::move(document->value) : Value();
+}
+
+}  // namespace
+
+LeaseSight see_lease(const std::optional<LeaseSight>& before, const Value& lease, Time now) {
+    const Value& spec = lease["spec"];
+    LeaseSight sight;
+    sight.holder = spec["holderIdentity"].text();
+    sight.renewed = spec["renewTime"].text();
+    sight.version = lease["metadata"]["resourceVersion"].text();
+    sight.lease = seconds(spec["leaseDurationSeconds"].integer_or(0));
+    const bool same = before && before->holder == sight.holder &&
+                      before->renewed == sight.renewed && before->version == sight.version;
+    sight.since = same ? before->since : now;
+    return sight;
+}
+
+bool may_take(const LeaseSight& sight, const std::string& identity, Time now) {
+    return sight.holder.empty() || sight.holder == identity || now - sight.since >= sight.lease;
+}
+
+Value held_lease(const LeaseOptions& options, const std::string& identity, const Value& lease,
+                 Time now) {
+    const Value& before = lease["spec"];
+    const bool same = before["holderIdentity"].text_or("") == identity;
+    const std::int64_t transitions = before["leaseTransitions"].integer_or(0);
+    const std::string present = to_rfc3339_micro(now);
+    Value spec = Value::object(
+        {{"holderIdentity", identity},
+         {"leaseDurationSeconds", identity.empty() ? 1 : options.lease.nanoseconds / 1'000'000'000},
+         {"acquireTime", same ? before["acquireTime"] : Value(present)},
+         {"renewTime", present},
+         {"leaseTransitions",
+          transitions + (same || lease.is_null() || identity.empty() ? 0 : 1)}});
+    Value metadata = Value::object({{"name", options.name}, {"namespace", options.ns}});
+    if (!lease.is_null()) metadata = lease["metadata"];
+    return Value::object({{"apiVersion", "coordination.k8s.io/v1"},
+                          {"kind", "Lease"},
+                          {"metadata", std::move(metadata)},
+                          {"spec", std::move(spec)}});
+}
+
+Elector::Elector(Transport& transport, Loop& loop, LeaseOptions options, Events events)
+    : transport_(transport),
+      loop_(loop),
+      options_(std::move(options)),
+      events_(std::move(events)) {}
+
+std::function<void(net::Response)> Elector::guarded(void (Elector::*take)(const net::Response&)) {
+    return [this, take, alive = std::weak_ptr<int>(alive_)](const net::Response& response) {
+        if (!alive.expired() && !over_) (this->*take)(response);
+    };
+}
+
+/// For how long things last; what is written into the Lease is the loop's time.
+Time Elector::local() const {
+    return options_.stopwatch ? Time{} + options_.stopwatch() : loop_.now();
+}
+
+void Elector::ask() {
+    transport_.send(get(leases, options_.ns, options_.name), guarded(&Elector::take_lease));
+}
+
+void Elector::take_lease(const net::Response& response) {
+    const Time now = loop_.now();
+    if (response.status == 404) {
+        lease_ = {};
+        return write(held_lease(options_, options_.identity, lease_, now));
+    }
+    if (response.status != 200) {
+        log_warning("election", "the Lease cannot be read: " + std::to_string(response.status) +
+                                    (response.body ? " " + *response.body : ""));
+        return again();
+    }
+    lease_ = parsed_body(response);
+    const std::string before = sight_ ? sight_->holder : "";
+    sight_ = see_lease(sight_, lease_, local());
+    if (may_take(*sight_, options_.identity, local()))
+        return write(held_lease(options_, options_.identity, lease_, now));
+    if (sight_->holder != before && events_.following) events_.following(sight_->holder);
+    again();
+}
+
+void Elector::write(const Value& lease) {
+    const bool is_new = lease_.is_null();
+    const api::Key key{leases.resource, options_.ns, options_.name};
+    net::Request request = is_new ? create(leases, options_.ns, options_.name, "", lease)
+                                  : update(leases, key, "", lease);
+    transport_.send(std::move(request), [this, sent = local(), alive = std::weak_ptr<int>(alive_)](
+                                            const net::Response& response) {
+        if (!alive.expired() && !over_) take_written(response, sent);
+    });
+}
+
+void Elector::take_written(const net::Response& response, Time sent) {
+    if (response.status != 200 && response.status != 201) {
+        // Somebody else was quicker, or the server is away: what it has now decides.
+        return again();
+    }
+    lease_ = parsed_body(response);
+    sight_ = see_lease(sight_, lease_, local());
+    held_since_ = sent;
+    if (!std::exchange(leading_, true)) {
+        check_time();
+        events_.leading();
+    }
+    again();
+}
+
+void Elector::again() {
+    Duration wait = options_.retry;
+    // A Lease of somebody who has gone is taken when its time is over, not a round later.
+    if (sight_ && sight_->holder != options_.identity)
+        wait = std::clamp(sight_->since + sight_->lease - local(), milliseconds(10), wait);
+    loop_.after(wait, [this, alive = std::weak_ptr<int>(alive_)] {
+        if (!alive.expired() && !over_) ask();
+    });
+}
+
+/// Whoever could not renew in time must not act: others will soon think that it has gone.
+void Elector::check_time() {
+    if (over_) return;
+    if (local() - held_since_ >= options_.renew_within) {
+        over_ = true;
+        return events_.lost();
+    }
+    loop_.after(look_at_clock, [this, alive = std::weak_ptr<int>(alive_)] {
+        if (!alive.expired()) check_time();
+    });
+}
+
+void Elector::release(std::function<void()> done) {
+    over_ = true;
+    if (!leading_) return done();
+    const api::Key key{leases.resource, options_.ns, options_.name};
+    transport_.send(update(leases, key, "", held_lease(options_, "", lease_, loop_.now())),
+                    [done = std::move(done)](const net::Response&) { done(); });
+}
+
+}  // namespace muster::kube

@@ -1,0 +1,86 @@
+// kube/lease.h - leader election: of several programs the one that holds a Lease works.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "api/value.h"
+#include "base/loop.h"
+#include "kube/transport.h"
+
+namespace muster::kube {
+
+/// Which Lease, and how long it binds. As in client-go: whoever has not renewed for `renew_within`
+/// stops working, before others take over after `lease`.
+struct LeaseOptions {
+    std::string ns;
+    std::string name;
+    std::string identity;  // Of this program; no two are the same.
+    Duration lease = seconds(15);
+    Duration renew_within = seconds(10);
+    Duration retry = seconds(2);
+    /// A clock that only goes forward. Null: the loop's, which may jump.
+    std::function<Duration()> stopwatch = nullptr;
+};
+
+/// What was last seen of a Lease, and since when on this machine's own clock: others' clocks do not
+/// count.
+struct LeaseSight {
+    std::string holder;
+    std::string renewed;
+    std::string version;
+    Duration lease;
+    Time since;
+};
+
+/// A Lease as the server has it now; the time stays when nothing has changed.
+LeaseSight see_lease(const std::optional<LeaseSight>& before, const api::Value& lease, Time now);
+
+/// Whether this program may write itself into what was seen.
+bool may_take(const LeaseSight& sight, const std::string& identity, Time now);
+
+/// The Lease to write: taken, renewed, or with an empty identity given back. `lease` is null when
+/// there is none yet.
+api::Value held_lease(const LeaseOptions& options, const std::string& identity,
+                      const api::Value& lease, Time now);
+
+/// Tries to hold a Lease for as long as it lives. Lives on one loop.
+class Elector {
+public:
+    struct Events {
+        std::function<void()> leading;  // Once: from now on.
+        std::function<void()> lost;  // Once, after `leading`: work must have ended when it returns.
+        std::function<void(const std::string& holder)> following;  // Somebody else has it.
+    };
+
+    Elector(Transport& transport, Loop& loop, LeaseOptions options, Events events);
+
+    void start() { ask(); }
+    /// Gives the Lease back when it is held; then `done`.
+    void release(std::function<void()> done);
+
+private:
+    void ask();
+    void take_lease(const net::Response& response);
+    void write(const api::Value& lease);
+    void take_written(const net::Response& response, Time sent);
+    void again();
+    void check_time();
+    Time local() const;
+    std::function<void(net::Response)> guarded(void (Elector::*take)(const net::Response&));
+
+    Transport& transport_;
+    Loop& loop_;
+    LeaseOptions options_;
+    Events events_;
+    std::optional<LeaseSight> sight_;
+    api::Value lease_;
+    Time held_since_;  // When the write went out that the server took last; local.
+    bool leading_ = false;
+    bool over_ = false;
+    std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace muster::kube

@@ -1,0 +1,293 @@
+// kube/watcher_test.cpp - a watcher against a scripted server: what it asks, and that nothing is
+// lost or told twice whatever happens to its streams.
+#include "kube/watcher.h"
+
+#include <map>
+#include <optional>
+
+#include <doctest/doctest.h>
+
+namespace muster::kube {
+namespace {
+
+/// A loop that runs when it is told to.
+class HandLoop final : public Loop {
+public:
+    Time now() const override { return now_; }
+    void post(Task task) override { after({}, std::move(task)); }
+    TimerId after(Duration delay, Task task) override {
+        tasks_.emplace(now_ + delay, std::move(task));
+        return TimerId{};
+    }
+    void cancel(TimerId) override {}
+    /// Runs all that is due within the span.
+    void pass(Duration span) {
+        const Time until = now_ + span;
+        while (!tasks_.empty() && tasks_.begin()->first <= until) {
+            now_ = tasks_.begin()->first;
+            const Task task = std::move(tasks_.begin()->second);
+            tasks_.erase(tasks_.begin());
+            task();
+        }
+        now_ = until;
+    }
+
+private:
+    Time now_{1'790'000'000'000'000'000};
+    std::multimap<Time, Task> tasks_;
+};
+
+/// Keeps what was asked; the test answers.
+class ScriptedServer final : public Transport {
+public:
+    void send(net::Request request, OnResponse on_response) override {
+        asked = request;
+        answer = std::move(on_response);
+    }
+    StreamId open(net::Request request, Stream stream) override {
+        asked = request;
+        streams.push_back(std::move(stream));
+        live = true;
+        return StreamId{streams.size()};
+    }
+    void cancel(StreamId) override { live = false; }
+
+    void refuse(int status, const std::string& retry_after = "") {
+        net::Response head;
+        head.status = status;
+        if (!retry_after.empty()) head.headers.set("Retry-After", retry_after);
+        const Stream stream = streams.back();
+        stream.on_head(head);
+        stream.on_piece("404 page not found\n{\"kind\":\"Status\"}\n");
+        live = false;
+        stream.on_closed();
+    }
+    void say(const std::string& text) {
+        const Stream stream = streams.back();
+        stream.on_piece(text);
+    }
+    void end() {
+        const Stream stream = streams.back();
+        live = false;
+        stream.on_closed();
+    }
+    std::string query(const std::string& name) const {
+        return std::string(asked.query_value(name));
+    }
+
+    net::Request asked;
+    OnResponse answer;
+    std::vector<Stream> streams;
+    bool live = false;
+};
+
+std::string object(const std::string& name, int version) {
+    return R"({"metadata":{"name":")" + name + R"(","namespace":"n","uid":")" + name +
+           R"(","resourceVersion":")" + std::to_string(version) + R"("}})";
+}
+
+std::string event(const std::string& type, const std::string& name, int version) {
+    return R"({"type":")" + type + R"(","object":)" + object(name, version) + "}\n";
+}
+
+std::string listed_until(int version) {
+    return R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":")" +
+           std::to_string(version) +
+           R"(","annotations":{"k8s.io/initial-events-end":"true"}}}})"
+           "\n";
+}
+
+struct Ground {
+    HandLoop loop;
+    ScriptedServer server;
+    std::string told;  // "+a1" applied, "-a" removed, "." synced.
+    Watcher watcher{server,
+                    loop,
+                    Target{{"batch", "jobs"}, "v1"},
+                    {[this](const ObjectPtr& seen) {
+                         told += "+" + seen->key.name + std::to_string(seen->version);
+                     },
+                     [this](const api::Key& key, std::int64_t) { told += "-" + key.name; },
+                     [this] { told += "."; }}};
+
+    Ground() { watcher.start(); }
+    /// What was told since the last time.
+    std::string news() { return std::exchange(told, {}); }
+};
+
+}  // namespace
+
+TEST_CASE("all objects, then changes, each once, over any number of broken streams") {
+    Ground ground;
+    ScriptedServer& server = ground.server;
+    CHECK(server.query("sendInitialEvents") == "true");
+    server.say(event("ADDED", "a", 1) + event("ADDED", "b", 2));
+    CHECK(ground.news() == "");  // Not before all of them are there.
+    server.say(listed_until(5));
+    CHECK(ground.news() == "+a1+b2.");
+    server.say(event("MODIFIED", "a", 6));
+    server.end();
+    ground.loop.pass(milliseconds(100));
+    CHECK(server.query("resourceVersion") == "6");
+    CHECK(server.query("sendInitialEvents") == "");
+    // A server that tells the last one again is not believed twice.
+    server.say(event("MODIFIED", "a", 6) + event("DELETED", "b", 7) + event("ADDED", "c", 8));
+    CHECK(ground.news() == "+a6-b+c8");
+}
+
+TEST_CASE("a line cut at any byte is told once, by whichever stream brings it whole") {
+    const std::string line = event("MODIFIED", "a", 6);
+    for (std::size_t cut = 0; cut <= line.size(); ++cut) {
+        Ground ground;
+        ground.server.say(event("ADDED", "a", 1) + listed_until(5));
+        ground.server.say(line.substr(0, cut));
+        ground.server.end();
+        ground.loop.pass(milliseconds(100));
+        REQUIRE(ground.server.live);
+        const bool whole = cut == line.size();
+        CHECK(ground.server.query("resourceVersion") == (whole ? "6" : "5"));
+        if (!whole) ground.server.say(line);
+        CHECK(ground.news() == "+a1.+a6");
+    }
+}
+
+TEST_CASE("a line in two halves, and several in one piece, are read alike") {
+    const std::string text = event("ADDED", "a", 1) + listed_until(5) + event("ADDED", "b", 6);
+    for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+        Ground ground;
+        ground.server.say(text.substr(0, cut));
+        ground.server.say(text.substr(cut));
+        CHECK(ground.news() == "+a1.+b6");
+    }
+}
+
+TEST_CASE("a listing that breaks off tells nothing; the next one tells only differences") {
+    Ground ground;
+    ground.server.say(event("ADDED", "a", 1) + listed_until(5));
+    CHECK(ground.news() == "+a1.");
+    ground.server.say(
+        R"({"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}})"
+        "\n");
+    ground.loop.pass(seconds(1));
+    CHECK(ground.server.query("sendInitialEvents") == "true");
+    ground.server.say(event("ADDED", "z", 9));
+    ground.server.end();
+    ground.loop.pass(seconds(1));
+    ground.server.say(event("ADDED", "a", 1) + event("ADDED", "c", 7) + listed_until(8));
+    CHECK(ground.news() == "+c7");
+    ground.server.refuse(410);
+    ground.loop.pass(seconds(1));
+    CHECK(ground.server.query("sendInitialEvents") == "true");
+    ground.server.say(event("ADDED", "c", 9) + listed_until(10));
+    CHECK(ground.news() == "-a+c9");
+}
+
+TEST_CASE("an event that cannot be read is asked for again") {
+    Ground ground;
+    ground.server.say(listed_until(5) + event("ADDED", "a", 6));
+    ground.server.say("{\"type\":\"ADDED\",\"obj\n");
+    CHECK(!ground.server.live);
+    ground.loop.pass(milliseconds(200));
+    CHECK(ground.server.live);
+    CHECK(ground.server.query("resourceVersion") == "6");
+}
+
+TEST_CASE("a bookmark moves the place to go on from") {
+    Ground ground;
+    ground.server.say(listed_until(5));
+    ground.server.say(R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"99"}}})"
+                      "\n");
+    ground.server.end();
+    ground.loop.pass(milliseconds(100));
+    CHECK(ground.server.query("resourceVersion") == "99");
+}
+
+TEST_CASE("a server that refuses to stream all objects is asked for pages, then watched") {
+    Ground ground;
+    ScriptedServer& server = ground.server;
+    server.refuse(422);
+    ground.loop.pass(seconds(1));
+    CHECK(server.query("watch") == "");
+    CHECK(server.query("limit") == "500");
+    const auto page = [&](const std::string& items, const std::string& token) {
+        net::Response response;
+        response.body = make_bytes(R"({"kind":"JobList","apiVersion":"batch/v1","metadata":{)"
+                                   R"("resourceVersion":"20","continue":")" +
+                                   token + R"("},"items":[)" + items + "]}");
+        server.answer(response);
+    };
+    page(object("a", 3), "more");
+    CHECK(server.query("continue") == "more");
+    CHECK(ground.news() == "");
+    page(object("b", 4), "");
+    CHECK(ground.news() == "+a3+b4.");
+    CHECK(server.query("watch") == "true");
+    CHECK(server.query("resourceVersion") == "20");
+    server.say(event("MODIFIED", "a", 21));
+    server.refuse(410);
+    ground.loop.pass(seconds(1));
+    CHECK(server.query("limit") == "500");
+    page(object("a", 21), "");
+    CHECK(ground.news() == "+a21-b");
+}
+
+TEST_CASE("a continue token that has grown old starts the pages anew") {
+    Ground ground;
+    ground.server.refuse(400);
+    ground.loop.pass(seconds(1));
+    net::Response old;
+    old.status = 410;
+    old.body = make_bytes("{}");
+    ground.server.answer(old);
+    ground.loop.pass(seconds(1));
+    CHECK(ground.server.query("limit") == "500");
+    CHECK(ground.server.query("continue") == "");
+}
+
+TEST_CASE("a server that streams but never says that these are all is asked for pages") {
+    Ground ground;
+    ground.server.say(event("ADDED", "a", 1));
+    ground.loop.pass(seconds(29));
+    CHECK(ground.server.live);
+    ground.loop.pass(seconds(90));
+    CHECK(!ground.server.live);
+    CHECK(ground.server.query("limit") == "500");
+    CHECK(ground.news() == "");
+}
+
+TEST_CASE("the server says when to come back") {
+    Ground ground;
+    ground.server.refuse(429, "7");
+    ground.loop.pass(seconds(6));
+    CHECK(!ground.server.live);
+    ground.loop.pass(seconds(2));
+    CHECK(ground.server.live);
+    ground.server.refuse(503);
+    ground.loop.pass(seconds(1));
+    CHECK(ground.server.live);
+    CHECK(ground.news() == "");
+}
+
+TEST_CASE("a kind that is not there counts as seen, and is found when it comes") {
+    Ground ground;
+    ground.server.refuse(404);
+    CHECK(ground.news() == ".");
+    ground.loop.pass(seconds(11));
+    REQUIRE(ground.server.live);
+    ground.server.say(event("ADDED", "a", 1) + listed_until(5));
+    CHECK(ground.news() == "+a1");
+}
+
+TEST_CASE("a stopped watcher is silent, also when an answer comes late") {
+    Ground ground;
+    ground.server.refuse(422);
+    ground.loop.pass(seconds(1));
+    ground.watcher.stop();
+    net::Response response;
+    response.body = make_bytes(R"({"items":[)" + object("a", 3) + "]}");
+    ground.server.answer(response);
+    ground.loop.pass(minutes(5));
+    CHECK(ground.news() == "");
+}
+
+}  // namespace muster::kube

@@ -1,0 +1,267 @@
+# test/kube/test_connections.py - connections to the real server that are cut, delayed and frozen while objects change: no
+# watcher loses an event or hears one twice.
+import asyncio
+import collections
+import os
+import pathlib
+import random
+import subprocess
+import threading
+
+import pytest
+
+from conftest import MUSTER, until
+
+PROBE = pathlib.Path(os.environ.get("MUSTER_WATCH_PROBE", MUSTER.parent / "watch_probe"))
+PATCH = "application/merge-patch+json"
+PING_MS = 300
+
+
+class Proxy:
+    """Carries bytes to the server on a thread of its own, as badly as `manners` says."""
+
+    def __init__(self, port: int, seed: int):
+        self.to, self.random = port, random.Random(seed)
+        self.cut_after = None     # Bytes, at most: each connection is cut somewhere before.
+        self.delay = 0.0          # Seconds, at most, before each piece.
+        self.frozen = False       # Nothing is carried any more, and nobody is told.
+        self.connections = 0
+        self.loop = asyncio.new_event_loop()
+        self.writers = set()
+        self.server = self.loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        self.port = self.server.sockets[0].getsockname()[1]
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
+
+    async def _serve(self, reader, writer):
+        self.connections += 1
+        try:
+            there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self.to)
+        except OSError:
+            writer.transport.abort()
+            return
+        ends = {writer, there_writer}
+        self.writers |= ends
+        left = [self.random.randrange(self.cut_after) if self.cut_after else None]
+        await asyncio.gather(self._carry(reader, there_writer, left), self._carry(there_reader, writer, left))
+        for one in ends:
+            one.transport.abort()
+        self.writers -= ends
+
+    async def _carry(self, reader, writer, left):
+        """Both ways of a connection share what is left of it."""
+        try:
+            while piece := await reader.read(self.random.choice([1, 100, 4096, 65536])):
+                if self.delay:
+                    await asyncio.sleep(self.random.uniform(0, self.delay))
+                while self.frozen:
+                    await asyncio.sleep(0.02)
+                    if writer.transport.is_closing() or reader.at_eof():
+                        break
+                if left[0] is not None:
+                    piece, left[0] = piece[:max(0, left[0])], left[0] - len(piece)
+                writer.write(piece)
+                await writer.drain()
+                if left[0] is not None and left[0] <= 0:
+                    break
+        except OSError:
+            pass
+        writer.transport.abort() if left[0] is not None else writer.close()
+
+    def cut_all(self) -> None:
+        for writer in list(self.writers):
+            self.loop.call_soon_threadsafe(writer.transport.abort)
+
+    def stop(self) -> None:
+        async def end():
+            self.server.close()
+            for writer in list(self.writers):
+                writer.transport.abort()
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            await asyncio.wait(others, timeout=5) if others else None
+        asyncio.run_coroutine_threadsafe(end(), self.loop).result(timeout=10)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(timeout=10)
+
+
+class Probe:
+    """The program that watches, and what it has told."""
+
+    def __init__(self, kubeconfig: pathlib.Path, *targets: str):
+        self.told = collections.defaultdict(list)  # Object: the versions in the order in which they were told, None for removed.
+        self.listed = collections.Counter()
+        self.process = subprocess.Popen([str(PROBE), str(kubeconfig), str(PING_MS), *targets], stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.synced = set()
+        self.thread.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            what, plural, *rest = line.split()
+            if what == "applied":
+                self.told[plural, rest[0]].append(int(rest[1]))
+            elif what == "removed":
+                self.told[plural, rest[0]].append(None)
+            elif what == "synced":
+                self.synced.add(plural)
+            else:
+                self.listed[plural] += 1
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.thread.join(timeout=10)
+
+
+class Writer:
+    """Changes objects, past the proxy, and knows what watchers must have heard."""
+
+    def __init__(self, cluster, ns: str, seed: int):
+        self.cluster, self.ns, self.random = cluster, ns, random.Random(seed)
+        self.wanted = collections.defaultdict(list)
+        self.alive = set()
+        status, answer = cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": ns}})
+        assert status == 201, answer
+
+    def step(self) -> None:
+        plural, name = self.random.choice(["configmaps", "secrets"]), f"thing-{self.random.randrange(12)}"
+        path = f"/api/v1/namespaces/{self.ns}/{plural}"
+        key = (plural, f"{self.ns}/{name}")
+        body = {"metadata": {"name": name}, "data": {"text": "QUFB" * self.random.choice([0, 1, 1000])}}
+        if key not in self.alive:
+            status, answer = self.cluster.request("POST", path, body)
+            self.alive.add(key)
+        elif self.random.random() < 0.2:
+            status, answer = self.cluster.request("DELETE", f"{path}/{name}")
+            self.alive.remove(key)
+            assert status == 200, answer
+            self.wanted[key].append(None)
+            return
+        else:
+            change = {"metadata": {"annotations": {"turn": str(self.random.random())}}}
+            status, answer = self.cluster.request("PATCH", f"{path}/{name}", change, PATCH)
+        assert status in (200, 201), answer
+        self.wanted[key].append(int(answer["metadata"]["resourceVersion"]))
+
+
+@pytest.fixture
+def ground(cluster, request, make_folder):
+    """Proxy, probe and writer; what the probe was told is compared at the end."""
+    seed = abs(hash(request.node.name)) % 10**6 if os.environ.get("MUSTER_SEED") is None else int(os.environ["MUSTER_SEED"])
+    print("MUSTER_SEED", seed)
+    proxy = Proxy(cluster.port, seed)
+    kubeconfig = cluster.write_kubeconfig(f"proxied-{seed}", cluster={"server": f"https://127.0.0.1:{proxy.port}"})
+    writer = Writer(cluster, f"connections-{seed}", seed)
+    probe = Probe(kubeconfig, "/v1/configmaps", "/v1/secrets", "/v1/pods", "apps/v1/deployments", "coordination.k8s.io/v1/leases")
+    yield proxy, probe, writer
+    probe.stop()
+    proxy.stop()
+
+
+def told_of(probe: Probe, writer: Writer) -> dict:
+    return {key: told for key, told in list(probe.told.items()) if key[1].startswith(writer.ns + "/thing-")}
+
+
+def compare(probe: Probe, writer: Writer) -> None:
+    """Every change of every object was told, once, in order. The final state is the same in any case."""
+    until("the last states are known", lambda: {k: v[-1] for k, v in told_of(probe, writer).items() if v} ==
+          {k: v[-1] for k, v in writer.wanted.items()}, timeout=30)
+    for key, told in told_of(probe, writer).items():
+        assert told == writer.wanted[key], key
+
+
+def test_all_watches_share_one_connection(ground):
+    proxy, probe, writer = ground
+    until("all is seen", lambda: len(probe.synced) == 5)
+    for _ in range(50):
+        writer.step()
+    compare(probe, writer)
+    assert proxy.connections == 1
+
+
+def test_connections_that_break_at_any_byte(ground):
+    proxy, probe, writer = ground
+    until("all is seen", lambda: len(probe.synced) == 5)
+    proxy.cut_after = 60_000
+    proxy.cut_all()
+    for _ in range(400):
+        writer.step()
+    compare(probe, writer)
+    assert proxy.connections > 5
+    assert max(probe.listed.values()) == 1, "a watch started anew instead of going on"
+
+
+def test_slow_connections_that_break(ground):
+    proxy, probe, writer = ground
+    until("all is seen", lambda: len(probe.synced) == 5)
+    proxy.cut_after, proxy.delay = 400_000, 0.003
+    proxy.cut_all()
+    for _ in range(200):
+        writer.step()
+    proxy.cut_after, proxy.delay = None, 0.0
+    proxy.cut_all()
+    compare(probe, writer)
+
+
+def test_the_first_list_breaks_again_and_again(cluster, request, make_folder):
+    proxy = Proxy(cluster.port, 7)
+    writer = Writer(cluster, "connections-list", 7)
+    for _ in range(60):
+        writer.step()
+    kubeconfig = cluster.write_kubeconfig("proxied-list", cluster={"server": f"https://127.0.0.1:{proxy.port}"})
+    proxy.cut_after = 12_000
+    probe = Probe(kubeconfig, "/v1/configmaps", "/v1/secrets")
+    try:
+        until("several connections have broken", lambda: proxy.connections > 3)
+        proxy.cut_after = None
+        proxy.cut_all()
+        until("both are seen", lambda: len(probe.synced) == 2)
+        told = {key: versions for key, versions in told_of(probe, writer).items()}
+        assert told == {key: versions[-1:] for key, versions in writer.wanted.items() if versions[-1] is not None}
+    finally:
+        probe.stop()
+        proxy.stop()
+
+
+def test_connections_that_die_in_silence(ground):
+    proxy, probe, writer = ground
+    until("all is seen", lambda: len(probe.synced) == 5)
+    for _ in range(2):
+        writer.step()
+        proxy.frozen = True
+        before = proxy.connections
+        writer.step()
+        until("the silence is noticed", lambda: proxy.connections > before, timeout=20)
+        proxy.frozen = False
+        writer.step()
+        compare(probe, writer)
+
+
+def test_a_server_that_restarts(make_folder):
+    from conftest import Cluster
+    made = Cluster(make_folder())
+    probe = None
+    try:
+        made.start()
+        writer = Writer(made, "restarts", 1)
+        probe = Probe(made.kubeconfig, "/v1/configmaps", "/v1/secrets")
+        until("both are seen", lambda: len(probe.synced) == 2)
+        for name in ["kube-apiserver", "kube-apiserver", "etcd"]:
+            for _ in range(10):
+                writer.step()
+            made.kill(name)
+            made.start()
+        for _ in range(10):
+            writer.step()
+        # A new server's memory starts after what the watch has seen: then it lists again, and may skip what was between.
+        until("the last states are known", lambda: {k: v[-1] for k, v in told_of(probe, writer).items()} ==
+              {k: v[-1] for k, v in writer.wanted.items()})
+        for key, told in told_of(probe, writer).items():
+            versions = [v for v in told if v is not None]
+            assert versions == sorted(set(versions)), key
+            assert set(versions) <= set(writer.wanted[key]), key
+    finally:
+        if probe:
+            probe.stop()
+        made.stop()

@@ -1,0 +1,175 @@
+# test/kube/test_operator.py - `muster operator` on the real Kubernetes: Jobs wait, start and end by quota.
+import itertools
+import signal
+import subprocess
+
+import pytest
+
+import kinds
+from conftest import MUSTER, until
+
+PATCH = "application/merge-patch+json"
+names = (f"team-{number}" for number in itertools.count())
+
+
+class Operator:
+    """One `muster operator`; its log is kept in the cluster's folder."""
+
+    def __init__(self, cluster, *flags: str, kubeconfig=None):
+        self.log = cluster.folder / "operator.log"
+        self.command = [str(MUSTER), "operator", "--kubeconfig", str(kubeconfig or cluster.kubeconfig), *flags]
+        self.process = None
+
+    def start(self) -> "Operator":
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=log, text=True)
+        return self
+
+    def wait_ready(self) -> "Operator":
+        assert self.process.stdout.readline() == "ready\n", self.log.read_text()[-3000:]
+        return self
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=30)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+class Team:
+    """A namespace with queues of its own."""
+
+    def __init__(self, cluster, cpu: str):
+        self.cluster, self.name = cluster, next(names)
+        self.post("/api/v1/namespaces", {"metadata": {"name": self.name}})
+        for path, body in kinds.queues(self.name, self.name, cpu):
+            self.post(path, body)
+        # Pods need it, and its own controller makes it a moment later.
+        until("the service account is there", lambda: cluster.request(
+            "GET", f"/api/v1/namespaces/{self.name}/serviceaccounts/default")[0] == 200)
+
+    def post(self, path: str, body: dict) -> dict:
+        status, answer = self.cluster.request("POST", path, body)
+        assert status == 201, answer
+        return answer
+
+    def submit(self, name: str, **more) -> None:
+        self.post(f"/apis/batch/v1/namespaces/{self.name}/jobs", kinds.job(name, self.name, **more))
+
+    def items(self, path: str) -> list[dict]:
+        return self.cluster.request("GET", path)[1]["items"]
+
+    def job(self, name: str) -> dict:
+        return self.cluster.request("GET", f"/apis/batch/v1/namespaces/{self.name}/jobs/{name}")[1]
+
+    def workload(self, job: str) -> dict:
+        """The Workload of a Job; an empty dict when there is none."""
+        found = [w for w in self.items(f"/apis/{kinds.KUEUE}/v1beta2/namespaces/{self.name}/workloads")
+                 if any(o["name"] == job for o in w["metadata"].get("ownerReferences", []))]
+        assert len(found) <= 1, found
+        return found[0] if found else {}
+
+    def condition(self, job: str, kind: str) -> dict:
+        return next((c for c in self.workload(job).get("status", {}).get("conditions", []) if c["type"] == kind), {})
+
+    def is_true(self, job: str, kind: str) -> bool:
+        return self.condition(job, kind).get("status") == "True"
+
+    def pods(self, job: str) -> list[dict]:
+        return self.items(f"/api/v1/namespaces/{self.name}/pods?labelSelector=job-name={job}")
+
+    def finish_pods(self, job: str) -> None:
+        """What a kubelet would say at their end."""
+        for pod in self.pods(job):
+            status, answer = self.cluster.request("PATCH", f"/api/v1/namespaces/{self.name}/pods/{pod['metadata']['name']}/status",
+                                                  {"status": {"phase": "Succeeded"}}, PATCH)
+            assert status == 200, answer
+
+
+@pytest.fixture(scope="module")
+def operator(cluster):
+    """Started before its kinds are there."""
+    running = Operator(cluster).start()
+    until("it says which kinds it waits for", lambda: "clusterqueues.kueue.x-k8s.io/v1beta2" in running.log.read_text())
+    assert "does not have jobs.batch" not in running.log.read_text()
+    kinds.install(cluster, kinds.kueue_crds())
+    yield running.wait_ready()
+    if running.process.poll() is None:
+        running.stop()
+
+
+def test_a_job_is_suspended_admitted_and_finished(operator, cluster):
+    team = Team(cluster, cpu="3")
+    team.submit("train", cpu="1", pods=2)
+    until("the workload is admitted", lambda: team.is_true("train", "Admitted"))
+    admission = team.workload("train")["status"]["admission"]
+    assert admission["clusterQueue"] == team.name
+    assert admission["podSetAssignments"][0]["resourceUsage"] == {"cpu": "2"}
+    until("the Job has its pods", lambda: len(team.pods("train")) == 2)
+    assert team.job("train")["spec"]["suspend"] is False
+    team.finish_pods("train")
+    until("the workload is finished", lambda: team.is_true("train", "Finished"))
+    finished = team.condition("train", "Finished")
+    assert finished["reason"] == "Succeeded"
+
+
+def test_what_does_not_fit_waits_with_its_reason_until_there_is_room(operator, cluster):
+    team = Team(cluster, cpu="3")
+    team.submit("first", cpu="2")
+    until("the first runs", lambda: team.pods("first"))
+    team.submit("second", cpu="2")
+    until("the second waits", lambda: team.condition("second", "QuotaReserved").get("status") == "False")
+    assert "insufficient" in team.condition("second", "QuotaReserved")["message"]
+    until("the second is suspended", lambda: team.job("second")["spec"]["suspend"] is True)
+    assert team.pods("second") == []
+    queue = f"/apis/{kinds.KUEUE}/v1beta2/clusterqueues/{team.name}"
+    until("the queue counts both", lambda: [cluster.request("GET", queue)[1].get("status", {}).get(count) for count in (
+        "pendingWorkloads", "reservingWorkloads", "admittedWorkloads")] == [1, 1, 1])
+    team.finish_pods("first")
+    until("the second runs", lambda: team.is_true("second", "Admitted") and team.pods("second"))
+
+
+def test_a_deleted_job_takes_its_workload_along_and_gives_back_its_quota(operator, cluster):
+    team = Team(cluster, cpu="1")
+    team.submit("gone")
+    until("it runs", lambda: team.pods("gone"))
+    team.submit("next")
+    until("the next waits", lambda: team.condition("next", "QuotaReserved").get("status") == "False")
+    cluster.request("DELETE", f"/apis/batch/v1/namespaces/{team.name}/jobs/gone", {"propagationPolicy": "Background"})
+    until("the next runs", lambda: team.is_true("next", "Admitted"))
+    until("the workload is gone", lambda: team.workload("gone") == {})
+
+
+def test_killed_operators_leave_everything_right(operator, cluster):
+    team = Team(cluster, cpu="4")
+    for number in range(12):
+        team.submit(f"job-{number}")
+    for _ in range(3):
+        operator.kill()
+        operator.start().wait_ready()
+    until("four run", lambda: sum(team.is_true(f"job-{n}", "Admitted") for n in range(12)) == 4)
+    running = [n for n in range(12) if team.is_true(f"job-{n}", "Admitted")]
+    for number in running:
+        until("its pod is there", lambda: team.pods(f"job-{number}"))
+        team.finish_pods(f"job-{number}")
+    done = set(running)
+
+    def play() -> bool:
+        """Ends what runs, and never sees more than the quota."""
+        now = [n for n in range(12) if n not in done and team.is_true(f"job-{n}", "Admitted")]
+        reserved = [n for n in now if not team.is_true(f"job-{n}", "Finished")]
+        assert len(reserved) <= 4
+        for one in now:
+            if team.pods(f"job-{one}"):
+                team.finish_pods(f"job-{one}")
+                done.add(one)
+        return len(done) == 12
+
+    until("all are done", play)
+
+
+def test_sigterm_ends_it_at_once(operator):
+    assert operator.stop() == 0
+    operator.start().wait_ready()
