@@ -146,7 +146,7 @@ void Operator::elect(const OperatorOptions& options) {
         log_info("operator", holder + " is working; waiting for its Lease");
     };
     events.lost = [this] {
-        log_error("operator", "the Lease could not be renewed: ending, another one takes over");
+        log_error("operator", "the Lease is lost: ending, another one takes over");
         lost_ = true;
         runner_.stop();
         loop_.stop();

@@ -102,6 +102,8 @@ void Elector::take_lease(const net::Response& response) {
     if (may_take(*sight_, options_.identity, local()))
         return write(held_lease(options_, options_.identity, lease_, now));
     if (sight_->holder != before && events_.following) events_.following(sight_->holder);
+    // Somebody has written over it.
+    if (leading_) return lose();
     again();
 }
 
@@ -144,13 +146,15 @@ void Elector::again() {
 /// Whoever could not renew in time must not act: others will soon think that it has gone.
 void Elector::check_time() {
     if (over_) return;
-    if (local() - held_since_ >= options_.renew_within) {
-        over_ = true;
-        return events_.lost();
-    }
+    if (local() - held_since_ >= options_.renew_within) return lose();
     loop_.after(look_at_clock, [this, alive = std::weak_ptr<int>(alive_)] {
         if (!alive.expired()) check_time();
     });
+}
+
+void Elector::lose() {
+    over_ = true;
+    events_.lost();
 }
 
 void Elector::release(std::function<void()> done) {

@@ -68,6 +68,7 @@ private:
     void take_written(const net::Response& response, Time sent);
     void again();
     void check_time();
+    void lose();
     Time local() const;
     std::function<void(net::Response)> guarded(void (Elector::*take)(const net::Response&));
 

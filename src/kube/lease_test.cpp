@@ -1,7 +1,13 @@
 // kube/lease_test.cpp - who may take a Lease and when, without believing anybody else's clock.
 #include "kube/lease.h"
 
+#include <memory>
+#include <variant>
+
 #include <doctest/doctest.h>
+
+#include "api/json.h"
+#include "kube/hand_loop_test.h"
 
 namespace muster::kube {
 namespace {
@@ -22,7 +28,140 @@ api::Value stored(api::Value lease, const std::string& version) {
     return lease;
 }
 
+/// A server with one Lease, which refuses writes to old versions; answers take a moment.
+class LeaseServer final : public Transport {
+public:
+    explicit LeaseServer(Loop& loop) : loop_(loop) {}
+    void send(net::Request request, OnResponse on_response) override {
+        loop_.after(milliseconds(5),
+                    [this, request, on_response] { on_response(answer(request)); });
+    }
+    StreamId open(net::Request, Stream) override { return {}; }
+    void cancel(StreamId) override {}
+
+    api::Value lease;
+    bool is_up = true;
+
+private:
+    net::Response answer(const net::Request& request) {
+        net::Response response;
+        response.body = make_bytes("{}");
+        const bool writes = request.method != "GET";
+        response.status = !is_up ? 503 : lease.is_null() && !writes ? 404 : 200;
+        if (response.status != 200) return response;
+        if (writes) {
+            auto parsed = api::parse_json(*request.body);
+            api::Value written = std::get<api::Parsed>(parsed).value;
+            const bool fits = lease.is_null() ? request.method == "POST"
+                                              : written["metadata"]["resourceVersion"].text() ==
+                                                    lease["metadata"]["resourceVersion"].text();
+            response.status = fits ? 200 : 409;
+            if (!fits) return response;
+            lease = stored(std::move(written), std::to_string(++version_));
+        }
+        response.body = make_bytes(api::to_json(lease));
+        return response;
+    }
+
+    Loop& loop_;
+    int version_ = 0;
+};
+
+/// One who wants to lead.
+struct Candidate {
+    Candidate(LeaseServer& server, Loop& loop, const std::string& name) {
+        Elector::Events events;
+        events.leading = [this] { leads = true; };
+        events.lost = [this] {
+            leads = false;
+            lost = true;
+        };
+        elector = std::make_unique<Elector>(server, loop, options_of(name), std::move(events));
+        elector->start();
+    }
+    void kill() {
+        elector = nullptr;
+        leads = false;
+    }
+    std::unique_ptr<Elector> elector;
+    bool leads = false;
+    bool lost = false;
+};
+
+struct Election {
+    HandLoop loop;
+    LeaseServer server{loop};
+    Candidate ann{server, loop, "ann"};
+    Candidate bob{server, loop, "bob"};
+
+    /// Time passes in small steps; never do two lead at once.
+    void pass(Duration span) {
+        const Time until = loop.now() + span;
+        while (loop.now() < until) {
+            loop.pass(milliseconds(50));
+            CHECK(!(ann.leads && bob.leads));
+        }
+    }
+    Candidate& leader() { return ann.leads ? ann : bob; }
+    Candidate& follower() { return ann.leads ? bob : ann; }
+};
+
 }  // namespace
+
+TEST_CASE(
+    "one of two leads; when it is killed the other one does, within the lease and two seconds") {
+    Election election;
+    election.pass(seconds(1));
+    CHECK(election.leader().leads);
+    Candidate& second = election.follower();
+    election.pass(minutes(5));
+    CHECK(!second.leads);
+    election.leader().kill();
+    election.pass(seconds(12));
+    CHECK(!second.leads);
+    election.pass(seconds(5) + milliseconds(100));
+    CHECK(second.leads);
+}
+
+TEST_CASE("a leader that gives its Lease back is followed at once") {
+    Election election;
+    election.pass(seconds(30));
+    Candidate& first = election.leader();
+    Candidate& second = election.follower();
+    bool done = false;
+    first.elector->release([&] { done = true; });
+    first.leads = false;
+    election.pass(seconds(2) + milliseconds(200));
+    CHECK(done);
+    CHECK(second.leads);
+}
+
+TEST_CASE("a leader that cannot renew stops before another one may begin") {
+    Election election;
+    election.pass(seconds(30));
+    Candidate& first = election.leader();
+    Candidate& second = election.follower();
+    election.server.is_up = false;
+    election.pass(seconds(7));  // Of ten, of which two may have passed before.
+    CHECK(!first.lost);
+    election.pass(seconds(4));
+    CHECK(first.lost);
+    CHECK(!second.leads);
+    election.server.is_up = true;
+    election.pass(seconds(20));
+    CHECK(second.leads);
+}
+
+TEST_CASE("a leader whose Lease somebody else has written over stops") {
+    Election election;
+    election.pass(seconds(30));
+    Candidate& first = election.leader();
+    election.server.lease = stored(
+        held_lease(options_of("eve"), "eve", election.server.lease, election.loop.now()), "999");
+    election.pass(seconds(3));
+    CHECK(first.lost);
+    CHECK(!election.leader().leads);
+}
 
 TEST_CASE("a Lease that is renewed is not taken; one that is not changes hands after its time") {
     const LeaseOptions ann = options_of("ann");

@@ -1,5 +1,7 @@
 # test/kube/kinds.py - CRDs that take any field: enough for controllers to work on, until `muster crds` writes the real ones.
 
+import datetime
+
 KUEUE = "kueue.x-k8s.io"
 # Kind, plural, whether it is in a namespace.
 KUEUE_KINDS = [("ClusterQueue", "clusterqueues", False), ("LocalQueue", "localqueues", True), ("Workload", "workloads", True),
@@ -51,3 +53,15 @@ def job(name: str, queue: str, cpu: str = "1", pods: int = 1) -> dict:
             "metadata": {"name": name, "labels": {f"{KUEUE}/queue-name": queue}},
             "spec": {"parallelism": pods, "completions": pods,
                      "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}}
+
+
+def add_node(cluster, name: str, cpu: str) -> None:
+    """A node that says once that it is ready; nobody runs anything on it."""
+    status, answer = cluster.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+    assert status == 201, answer
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    amounts = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+    ready = {"type": "Ready", "status": "True", "reason": "Test", "lastHeartbeatTime": now, "lastTransitionTime": now}
+    status, answer = cluster.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": {
+        "capacity": amounts, "allocatable": amounts, "conditions": [ready]}}, "application/merge-patch+json")
+    assert status == 200, answer

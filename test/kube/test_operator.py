@@ -1,7 +1,9 @@
 # test/kube/test_operator.py - `muster operator` on the real Kubernetes: Jobs wait, start and end by quota.
 import itertools
+import queue
 import signal
 import subprocess
+import threading
 
 import pytest
 
@@ -19,14 +21,30 @@ class Operator:
         self.log = cluster.folder / "operator.log"
         self.command = [str(MUSTER), "operator", "--kubeconfig", str(kubeconfig or cluster.kubeconfig), *flags]
         self.process = None
+        self.lines = queue.Queue()
 
     def start(self) -> "Operator":
         with self.log.open("a") as log:
             self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=log, text=True)
+        self.lines = queue.Queue()
+        threading.Thread(target=self._read, args=(self.process.stdout, self.lines), daemon=True).start()
         return self
 
+    @staticmethod
+    def _read(stdout, lines) -> None:
+        for line in stdout:
+            lines.put(line.strip())
+        lines.put("")
+
+    def line(self, timeout: float = 60) -> str:
+        """The next line that it prints; empty at its end, or when none comes in time."""
+        try:
+            return self.lines.get(timeout=timeout)
+        except queue.Empty:
+            return ""
+
     def wait_ready(self) -> "Operator":
-        assert self.process.stdout.readline() == "ready\n", self.log.read_text()[-3000:]
+        assert self.line() == "ready", self.log.read_text()[-3000:]
         return self
 
     def stop(self) -> int:
@@ -92,12 +110,14 @@ class Team:
 def operator(cluster):
     """Started before its kinds are there."""
     running = Operator(cluster).start()
-    until("it says which kinds it waits for", lambda: "clusterqueues.kueue.x-k8s.io/v1beta2" in running.log.read_text())
-    assert "does not have jobs.batch" not in running.log.read_text()
-    kinds.install(cluster, kinds.kueue_crds())
-    yield running.wait_ready()
-    if running.process.poll() is None:
-        running.stop()
+    try:
+        until("it says which kinds it waits for", lambda: "clusterqueues.kueue.x-k8s.io/v1beta2" in running.log.read_text())
+        assert "does not have jobs.batch" not in running.log.read_text()
+        kinds.install(cluster, kinds.kueue_crds())
+        yield running.wait_ready()
+    finally:
+        if running.process.poll() is None:
+            running.stop()
 
 
 def test_a_job_is_suspended_admitted_and_finished(operator, cluster):
@@ -124,8 +144,8 @@ def test_what_does_not_fit_waits_with_its_reason_until_there_is_room(operator, c
     assert "insufficient" in team.condition("second", "QuotaReserved")["message"]
     until("the second is suspended", lambda: team.job("second")["spec"]["suspend"] is True)
     assert team.pods("second") == []
-    queue = f"/apis/{kinds.KUEUE}/v1beta2/clusterqueues/{team.name}"
-    until("the queue counts both", lambda: [cluster.request("GET", queue)[1].get("status", {}).get(count) for count in (
+    path = f"/apis/{kinds.KUEUE}/v1beta2/clusterqueues/{team.name}"
+    until("the queue counts both", lambda: [cluster.request("GET", path)[1].get("status", {}).get(count) for count in (
         "pendingWorkloads", "reservingWorkloads", "admittedWorkloads")] == [1, 1, 1])
     team.finish_pods("first")
     until("the second runs", lambda: team.is_true("second", "Admitted") and team.pods("second"))
@@ -173,3 +193,25 @@ def test_killed_operators_leave_everything_right(operator, cluster):
 def test_sigterm_ends_it_at_once(operator):
     assert operator.stop() == 0
     operator.start().wait_ready()
+
+
+def test_kinds_that_come_later_are_found(operator, cluster):
+    kinds.install(cluster, [kinds.crd("workload.codeflare.dev", "v1beta1", "AppWrapper", "appwrappers", True)])
+    team = Team(cluster, cpu="2")
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "wrapped"}, "data": {"a": "b"}}
+    job = kinds.job("wrapped", "", cpu="1")
+    del job["metadata"]["labels"]
+    wrapper = {"apiVersion": "workload.codeflare.dev/v1beta1", "kind": "AppWrapper",
+               "metadata": {"name": "both", "labels": {f"{kinds.KUEUE}/queue-name": team.name}},
+               "spec": {"resources": {"GenericItems": [
+                   {"generictemplate": config}, {"generictemplate": job, "completionstatus": "Complete"}]}}}
+    at = f"/apis/workload.codeflare.dev/v1beta1/namespaces/{team.name}/appwrappers"
+    until("the kind is served", lambda: cluster.request("GET", at)[0] == 200)
+    kinds.add_node(cluster, "room", "4")  # A wrapper starts only where its pods have room.
+    team.post(at, wrapper)
+    until("the wrapper is admitted and its Job has a pod", lambda: team.is_true("both", "Admitted") and team.pods("wrapped"))
+    assert cluster.request("GET", f"/api/v1/namespaces/{team.name}/configmaps/wrapped")[1]["data"] == {"a": "b"}
+    team.finish_pods("wrapped")
+    until("the wrapper is completed", lambda: cluster.request("GET", f"{at}/both")[1].get("status", {}).get("state") == "Completed")
+    until("its workload is finished", lambda: team.is_true("both", "Finished"))
+    cluster.request("DELETE", "/api/v1/nodes/room")

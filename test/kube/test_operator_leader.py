@@ -1,0 +1,63 @@
+# test/kube/test_operator_leader.py - of two operators one works; the other takes over when it is killed or ends.
+import pytest
+
+import kinds
+from conftest import until
+from test_operator import Operator, Team
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/muster-system/leases/muster-operator"
+
+
+@pytest.fixture(scope="module")
+def ground(cluster):
+    kinds.install(cluster, kinds.kueue_crds())
+    cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": "muster-system"}})
+    return cluster
+
+
+@pytest.fixture
+def start(ground):
+    running = []
+
+    def start() -> Operator:
+        running.append(Operator(ground, "--leader-elect").start())
+        return running[-1]
+
+    yield start
+    for one in running:
+        if one.process.poll() is None:
+            one.stop()
+
+
+def holder(cluster) -> str:
+    return cluster.request("GET", LEASE)[1]["spec"].get("holderIdentity", "")
+
+
+def test_a_killed_leader_is_followed_when_its_lease_ends_and_one_that_ends_at_once(ground, start):
+    first = start()
+    assert first.line() == "leading" and first.line() == "ready"
+    held = holder(ground)
+    second = start()
+    until("the second waits", lambda: f"{held} is working" in second.log.read_text())
+    assert second.lines.empty()
+    first.kill()
+    assert second.line() == "leading" and second.line() == "ready"
+    assert holder(ground) != held
+    team = Team(ground, cpu="1")
+    team.submit("after")
+    until("the second works", lambda: team.is_true("after", "Admitted"))
+    third = start()
+    until("the third waits", lambda: f"{holder(ground)} is working" in third.log.read_text())
+    assert second.stop() == 0
+    assert third.line() == "leading"
+
+
+def test_a_leader_whose_lease_is_taken_ends(ground, start):
+    leader = start()
+    assert leader.line() == "leading"
+    for _ in range(3):
+        ground.request("PATCH", LEASE, {"spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 3600}},
+                       "application/merge-patch+json")
+    assert leader.process.wait(timeout=60) == 1
+    assert "the Lease is lost" in leader.log.read_text()
+    ground.request("DELETE", LEASE)
