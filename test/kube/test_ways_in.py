@@ -91,6 +91,6 @@ def test_whom_to_believe(cluster):
 
 
 def test_a_proxy_is_refused_in_words(cluster):
-    done = get(cluster.write_kubeconfig("behind-proxy", cluster={"proxy-url": "http://proxy.example:3128"}))
+    done = get(cluster.write_kubeconfig("behind-proxy", cluster={"proxy-url": "http://between.example:3128"}))
     assert done.returncode == 1
     assert "proxy-url" in done.stderr
