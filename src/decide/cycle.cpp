@@ -301,7 +301,7 @@ void Deciding::end_patience() {
 void Deciding::block(QueueId id, ClassKey key, WaitReason reason) {
     QueueEntry& entry = world.queue(id);
     entry.told_free.reset();
-    tell_class(id, key, entry.pending.block(key, std::move(reason)));
+    tell_class(id, key, entry.pending.block(key, std::move(reason), world.plans_version));
     blocked[{id, key}] = admitted.size();
 }
 

@@ -81,6 +81,11 @@ struct Deciding {
     /// How the candidate is tried next.
     Try next_try(QueueId id, const Pending::Candidate& candidate);
     bool anyone_may_start(QueueId id);
+    /// Nobody wants a reason again with other numbers.
+    bool keeps_its_numbers(QueueId id, ClassKey key);
+    bool is_in_large_tree(QueueId id) const;
+    /// All who wait there are blocked, for reasons that stay as long as nobody may start.
+    bool is_told(QueueId id);
     /// Those of one tree who hear first of what was given back.
     enum class Heads { hear, wait };
     void try_in_front(const std::vector<QueueId>& queues, const IdSet<QueueId>& requeued,

@@ -58,9 +58,33 @@ Try Deciding::next_try(QueueId id, const Pending::Candidate& candidate) {
         what.preempting = known->second.preempting;
     }
     what.patient = is_patient(what.workload);
-    if (world.options.reasons == Options::Reasons::left_out && measure(id, what.key) != nullptr)
-        what.reasons = Try::Reasons::left_out;
+    if (keeps_its_numbers(id, what.key)) what.reasons = Try::Reasons::left_out;
     return what;
+}
+
+namespace {
+
+// Whatever is free, it is the same that it lacks.
+bool has_one_choice(const FlavorPlan& plan) {
+    return plan.joints.size() == 1 && plan.joints.front().choices.size() == 1 &&
+           plan.joints.front().choices.front().options.size() == 1;
+}
+
+}  // namespace
+
+bool Deciding::keeps_its_numbers(QueueId id, ClassKey key) {
+    const FlavorPlan* plan = measure(id, key);
+    if (plan == nullptr) return false;
+    if (world.options.reasons == Options::Reasons::left_out) return true;
+    return has_one_choice(*plan) && is_in_large_tree(id) &&
+           std::as_const(world).queue(id).pending.lacks_quota(key, world.plans_version);
+}
+
+bool Deciding::is_in_large_tree(QueueId id) const {
+    const QuotaNode root = world.tree.root_of(std::as_const(world).queue(id).plan.node);
+    const auto tree = world.queues_by_root.find(root);
+    return tree != world.queues_by_root.end() &&
+           tree->second.size() > world.queues_with_fresh_numbers;
 }
 
 bool Deciding::anyone_may_start(QueueId id) {
@@ -71,9 +95,33 @@ bool Deciding::anyone_may_start(QueueId id) {
         return head && may_start(id, head->key, free);
     }
     if (entry.pending.leader()) return true;
-    const std::vector<ClassKey> keys = entry.pending.classes();
-    return std::any_of(keys.begin(), keys.end(),
+    if (world.hopeless == World::Hopeless::tried || !entry.is_plain ||
+        world.options.blocking != Options::Blocking::never) {
+        return entry.pending.size() > 0;
+    }
+    std::vector<ClassKey> unplanned;
+    const auto may = [&](const ClassKey& key, const FlavorPlan* plan) {
+        if (plan == nullptr) unplanned.push_back(key);
+        if (plan == nullptr) return false;
+        return key.binds != Workload::Binds::quota || !plan->is_simple ||
+               may_fit(*plan, world.options.undeclared, free);
+    };
+    return entry.pending.any_class(world.plans_version, may) ||
+           std::any_of(unplanned.begin(), unplanned.end(),
                        [&](const ClassKey& key) { return may_start(id, key, free); });
+}
+
+bool Deciding::is_told(QueueId id) {
+    const Pending& pending = std::as_const(world).queue(id).pending;
+    if (pending.is_strict() || pending.leader() || world.standing.contains(id)) return false;
+    if (pending.blocked_classes() != pending.class_count()) return false;
+    if (world.options.reasons == Options::Reasons::left_out) return true;
+    return is_in_large_tree(id) &&
+           !pending.any_class(world.plans_version,
+                              [&](const ClassKey& key, const FlavorPlan* plan) {
+                                  return plan == nullptr || !has_one_choice(*plan) ||
+                                         !pending.lacks_quota(key, world.plans_version);
+                              });
 }
 
 namespace {
@@ -151,7 +199,7 @@ std::vector<std::pair<QuotaNode, QueueId>> Deciding::with_hope(const IdSet<Queue
 }
 
 void Deciding::pass_over(QueueId id, const Pending::Candidate& candidate) {
-    if (world.options.reasons == Options::Reasons::left_out) {
+    if (keeps_its_numbers(id, candidate.key)) {
         progress.erase(candidate.turn.workload);
         return world.queue(id).pending.shut(candidate.key);
     }
@@ -256,8 +304,9 @@ void Deciding::try_in_front(const std::vector<QueueId>& queues, const IdSet<Queu
 void Deciding::wake_all_in(const std::vector<QueueId>& queues) {
     if (std::none_of(queues.begin(), queues.end(),
                      [this](QueueId id) { return anyone_may_start(id); })) {
-        for (const QueueId id : queues)
-            pass_over_all(id);
+        for (const QueueId id : queues) {
+            if (!is_told(id)) pass_over_all(id);
+        }
         return;
     }
     for (const QueueId id : queues) {

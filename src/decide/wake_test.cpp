@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "decide/cycle.h"
+#include "decide/why.h"
 #include "decide/world.h"
 
 namespace muster::decide {
@@ -196,6 +197,8 @@ TEST_CASE("no wake-up is lost: whoever is passed over would have been tried in v
         State quick;
         State slow;
         slow.world().hopeless = World::Hopeless::tried;
+        State large;  // As if its trees were too large for fresh numbers.
+        large.world().queues_with_fresh_numbers = 0;
         for (int round = 0; round < 40; ++round) {
             CAPTURE(round);
             for (std::int64_t i = trees.below(4); i >= 0; --i)
@@ -203,13 +206,16 @@ TEST_CASE("no wake-up is lost: whoever is passed over would have been tried in v
             for (const Change& change : std::exchange(trees.changes, {})) {
                 apply(quick, change);
                 apply(slow, change);
+                apply(large, change);
             }
             const Decision decision = decide(quick, Time{100 + round});
             check_equal(decision, decide(slow, Time{100 + round}));
+            check_equal(decision, decide(large, Time{100 + round}));
             const auto broken = broken_invariants(quick);
             CHECK_MESSAGE(broken.empty(), (broken.empty() ? "" : broken.front()));
             trees.hear(decision);
             check_equal_reasons(quick, slow, trees);
+            check_equal_reasons(quick, large, trees);
         }
         quick_tries += quick.world().tries;
         slow_tries += slow.world().tries;
@@ -260,6 +266,37 @@ TEST_CASE("who is not concerned by what was given back is not tried") {
     CHECK(tries_of(WorkloadFinished{holders[1]}) == 0);
     // The head of the strict queue goes first, and leaves too little for the other nine.
     CHECK(tries_of(WorkloadFinished{holders[9]}) == 1);
+}
+
+TEST_CASE(
+    "in a tree of very many queues numbers alone are no news, and whoever asks has them fresh") {
+    for (const int queues : {64, 65}) {
+        CAPTURE(queues);
+        State state;
+        apply(state, NamespaceSet{"default", {}});
+        apply(state, FlavorSet{{"f0", {}, {}, {}}});
+        for (int i = 0; i < queues; ++i) {
+            const std::string name = "q" + std::to_string(i);
+            apply(state, QueueSet{simple_queue(name, "all", i == 0 ? 10 : 0)});
+            apply(state, LocalQueueSet{{"default", name, name, StopPolicy::none}});
+        }
+        for (int i = 0; i < 10; ++i)
+            apply(state, WorkloadSet{job("small-" + std::to_string(i), "q0", 1)});
+        decide(state, Time{2});
+        for (int i = 0; i < queues; ++i) {
+            const std::string name = "q" + std::to_string(i);
+            apply(state, WorkloadSet{job("large-" + name, name, 5)});
+        }
+        CHECK(decide(state, Time{3}).waits.size() == static_cast<std::size_t>(queues));
+        apply(state, WorkloadFinished{"small-0"});
+        CHECK(decide(state, Time{4}).waits.size() == (queues == 64 ? 64U : 0U));
+        const Explanation fresh = why(state, "large-q7", Time{5});
+        REQUIRE(!fresh.constraints.empty());
+        CHECK(fresh.constraints.front().short_by.value == 4);
+        for (int i = 1; i < 5; ++i)
+            apply(state, WorkloadFinished{"small-" + std::to_string(i)});
+        CHECK(decide(state, Time{5}).admits.size() == 1);
+    }
 }
 
 }  // namespace muster::decide

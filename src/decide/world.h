@@ -194,6 +194,9 @@ struct World {
     enum class Hopeless { passed_over, tried };
     Hopeless hopeless = Hopeless::passed_over;
     std::uint64_t tries = 0;  // How often a workload was tried.
+    /// In larger trees a reason that stays what it is keeps its numbers, which are news only while
+    /// few have to be told; `why` finds them anew.
+    std::size_t queues_with_fresh_numbers = 64;
 
     /// Queues whose first has been tried in vain and is to be tried again with every change in
     /// their tree: heads of StrictFIFO, and those that wait for their victims or others' to end.

@@ -99,13 +99,20 @@ std::optional<Pending::Candidate> Pending::head(Time now) const {
     return before(*blocked, *open, now) ? blocked : open;
 }
 
-Pending::News Pending::block(ClassKey key, WaitReason reason) {
+Pending::News Pending::block(ClassKey key, WaitReason reason, std::uint64_t version) {
     set_blocked(key, classes_.at(key), true);
-    return note(key, std::move(reason));
+    return note(key, std::move(reason), version);
 }
 
-Pending::News Pending::note(ClassKey key, WaitReason reason) {
+bool Pending::lacks_quota(ClassKey key, std::uint64_t version) const {
+    const Class& which = classes_.at(key);
+    return which.reason != nullptr && which.reason_version == version &&
+           which.reason->rule == WaitReason::Rule::quota;
+}
+
+Pending::News Pending::note(ClassKey key, WaitReason reason, std::uint64_t version) {
     Class& which = classes_.at(key);
+    which.reason_version = version;
     if (which.reason != nullptr && *which.reason == reason) return News::none;
     const bool numbers = which.reason != nullptr && differ_in_numbers(*which.reason, reason);
     which.reason = std::make_shared<const WaitReason>(std::move(reason));

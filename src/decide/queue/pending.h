@@ -2,6 +2,7 @@
 // have been found not to fit.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -79,12 +80,14 @@ public:
 
     /// What is new about a reason: nothing, its numbers, or all of it.
     enum class News { none, numbers, all };
-    /// The class does not fit.
-    News block(ClassKey key, WaitReason reason);
+    /// The class does not fit. The reason was found with plans of this version.
+    News block(ClassKey key, WaitReason reason, std::uint64_t version);
     /// The same, and nobody wants the reason.
     void shut(ClassKey key) { set_blocked(key, classes_.at(key), true); }
     /// The first of the class was tried in vain, but the class stays open.
-    News note(ClassKey key, WaitReason reason);
+    News note(ClassKey key, WaitReason reason, std::uint64_t version = 0);
+    /// It was found to need more than was free, with plans of this version.
+    bool lacks_quota(ClassKey key, std::uint64_t version) const;
 
     /// A workload that waits for its victims to end goes before all others until it is gone or
     /// stops leading. Not with StrictFIFO.
@@ -108,6 +111,14 @@ public:
     bool is_blocked(ClassKey key) const;
     const PersistentSet<Turn>& members_of(ClassKey key) const;
     std::vector<ClassKey> classes() const;
+    /// Whether `holds(key, plan)` for a class, with its plan of this version or null.
+    template <class Predicate>
+    bool any_class(std::uint64_t version, const Predicate& holds) const {
+        return std::any_of(classes_.begin(), classes_.end(), [&](const auto& known) {
+            const Class& which = known.second;
+            return holds(known.first, which.plan_version == version ? which.plan.get() : nullptr);
+        });
+    }
     std::vector<Turn> in_order(Time now) const;
     std::int64_t size() const { return size_; }
     /// Members of blocked classes, and how many classes those are.
@@ -121,6 +132,7 @@ private:
         PersistentSet<Turn> members;
         bool blocked = false;
         Reason reason;
+        std::uint64_t reason_version = 0;  // Of the plans; 0: said beside the trying.
         std::shared_ptr<const FlavorPlan> plan;
         std::uint64_t plan_version = 0;
     };
