@@ -1,7 +1,6 @@
 // api/rules.cpp - walks an object along its schema and asks the rules that stand there.
 #include "api/rules.h"
 
-#include <map>
 #include <unordered_map>
 
 #include "api/cel.h"
@@ -13,15 +12,15 @@ namespace {
 
 using Errors = std::vector<FieldError>;
 
-/// A parsed rule; each is parsed once, for the rules of the tables live as long as the program.
-/// Those of the tables are known to be right (rules_test.cpp).
+/// A parsed rule; each is parsed once and known by its place in the tables, which live as long as
+/// the program. That all can be parsed is shown by rules_test.cpp.
 const CelRule& parsed(const Rule& rule) {
-    static std::map<std::string_view, CelRule> cache;
-    const auto found = cache.find(rule.expression);
+    static std::unordered_map<const char*, CelRule> cache;
+    const auto found = cache.find(rule.expression.data());
     if (found != cache.end()) return found->second;
-    const CelRule& made = cache.emplace(rule.expression, CelRule(rule.expression)).first->second;
-    VERIFY(made.error().empty());
-    return made;
+    const auto made = cache.emplace(rule.expression.data(), CelRule(rule.expression)).first;
+    VERIFY(made->second.error().empty());
+    return made->second;
 }
 
 /// Whether there are rules at a schema or below: most of an object need not be walked.
