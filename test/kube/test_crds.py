@@ -91,8 +91,9 @@ def conditions_of(cluster, name: str) -> dict[str, str]:
     return {each["type"]: each["status"] for each in crd["status"].get("conditions") or []}
 
 
-def test_kubectl_applies_them_and_all_become_established(server, ours):
-    text = subprocess.run([str(MUSTER), "crds"], capture_output=True, text=True, check=True, timeout=60).stdout
+@pytest.mark.parametrize("words", [[], ["--no-conversion"]])
+def test_kubectl_applies_them_and_all_become_established(server, ours, words):
+    text = subprocess.run([str(MUSTER), "crds", *words], capture_output=True, text=True, check=True, timeout=60).stdout
     done = subprocess.run([partner.kubectl(), "--kubeconfig", str(server.kubeconfig), "apply", "--server-side", "-f", "-"], input=text,
                           capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
