@@ -1,28 +1,16 @@
-# test/kube/kinds.py - CRDs that take any field: enough for controllers to work on, until `muster crds` writes the real ones.
-
+# test/kube/kinds.py - the kinds that the operator works on, and objects of them.
 import datetime
+import pathlib
 
+import yaml
+
+CRDS = pathlib.Path(__file__).resolve().parent.parent.parent / "deploy/crds"
 KUEUE = "kueue.x-k8s.io"
-# Kind, plural, whether it is in a namespace.
-KUEUE_KINDS = [("ClusterQueue", "clusterqueues", False), ("LocalQueue", "localqueues", True), ("Workload", "workloads", True),
-               ("ResourceFlavor", "resourceflavors", False), ("Cohort", "cohorts", False), ("Topology", "topologies", False),
-               ("AdmissionCheck", "admissionchecks", False), ("WorkloadPriorityClass", "workloadpriorityclasses", False)]
 
 
-def crd(group: str, version: str, kind: str, plural: str, namespaced: bool) -> dict:
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    annotations = {"api-approved.kubernetes.io": "unapproved, a test"} if group.endswith(".k8s.io") else {}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}", "annotations": annotations},
-        "spec": {"group": group, "scope": "Namespaced" if namespaced else "Cluster",
-                 "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": kind + "List"},
-                 "versions": [{"name": version, "served": True, "storage": True, "subresources": {"status": {}},
-                               "schema": {"openAPIV3Schema": anything}}]}}
-
-
-def kueue_crds() -> list[dict]:
-    return [crd(KUEUE, "v1beta2", *names) for names in KUEUE_KINDS]
+def crds(group: str) -> list[dict]:
+    """The CustomResourceDefinitions of a group, as `muster crds` writes them."""
+    return [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob(f"{group}_*.yaml"))]
 
 
 def install(cluster, crds: list[dict]) -> None:

@@ -10,7 +10,7 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/muster-system/leases/muster-ope
 
 @pytest.fixture(scope="module")
 def ground(cluster):
-    kinds.install(cluster, kinds.kueue_crds())
+    kinds.install(cluster, kinds.crds(kinds.KUEUE))
     cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": "muster-system"}})
     return cluster
 
