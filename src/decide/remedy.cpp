@@ -14,7 +14,7 @@ namespace {
 using Kind = Remedy::Kind;
 using Rule = WaitReason::Rule;
 
-constexpr std::int64_t tries_max = 160;  // Each on a copy of the state.
+constexpr std::int64_t tries_max = 240;  // Each on a copy of the state.
 constexpr std::size_t nodes_max = 24;    // Nodes whose growth is tried.
 constexpr int doublings_max = 5;         // Of an amount that is not enough.
 
@@ -51,6 +51,12 @@ std::optional<Remedy> RemedySearch::find() {
     return std::nullopt;
 }
 
+Remedy RemedySearch::missing(Kind kind) const {
+    Remedy made = remedy(kind, reason_.cluster_queue);
+    made.missing = reason_.detail;
+    return made;
+}
+
 // What must be done before anything else counts, whether it starts then or not.
 std::optional<Remedy> RemedySearch::needed_first() {
     switch (reason_.rule) {
@@ -66,6 +72,14 @@ std::optional<Remedy> RemedySearch::needed_first() {
             return remedy(Kind::resume_queue, reason_.cluster_queue);
         case Rule::flavor_missing:
             return remedy(Kind::create_flavor, reason_.cluster_queue, reason_.detail);
+        case Rule::topology_missing:
+            return missing(Kind::create_topology);
+        case Rule::check_missing:
+            return missing(Kind::create_check);
+        case Rule::namespace_mismatch:
+            return label_namespace();
+        case Rule::admission_gated:
+            return remedy(Kind::open_gate);
         default:
             return std::nullopt;
     }
@@ -80,30 +94,41 @@ std::vector<RemedySearch::Way> RemedySearch::ways() const {
             return {&Self::end_head,    &Self::raise_priority,
                     &Self::raise_quota, &Self::raise_borrowing_limit,
                     &Self::end_holder,  &Self::grow_node};
+        case Rule::preemption_gated:
+            return {&Self::open_gate,   &Self::end_victim,
+                    &Self::raise_quota, &Self::raise_borrowing_limit,
+                    &Self::end_holder,  &Self::ask_less,
+                    &Self::fewer_pods};
         case Rule::preempting:
         case Rule::preemption_circle:
-        case Rule::preemption_gated:
-            return {&Self::end_victim, &Self::raise_quota, &Self::raise_borrowing_limit,
-                    &Self::end_holder, &Self::raise_priority};
+            return {&Self::end_victim, &Self::raise_quota,    &Self::raise_borrowing_limit,
+                    &Self::end_holder, &Self::raise_priority, &Self::fewer_pods,
+                    &Self::ask_less};
         case Rule::topology:
         case Rule::exceeds_topology:
-            return {&Self::end_holder, &Self::grow_node, &Self::add_node, &Self::raise_quota,
-                    &Self::raise_priority};
+            return {&Self::end_holder,     &Self::grow_node,  &Self::add_node, &Self::raise_quota,
+                    &Self::raise_priority, &Self::fewer_pods, &Self::ask_less, &Self::fit_flavor};
         case Rule::overtaken:
         case Rule::deferred:
-            return {&Self::end_holder, &Self::raise_priority, &Self::raise_quota,
-                    &Self::raise_borrowing_limit, &Self::grow_node};
+            return {&Self::end_holder,  &Self::raise_priority,
+                    &Self::raise_quota, &Self::raise_borrowing_limit,
+                    &Self::grow_node,   &Self::fewer_pods,
+                    &Self::ask_less};
         case Rule::quota:
         case Rule::exceeds_maximum:
-            return {&Self::raise_quota, &Self::raise_borrowing_limit, &Self::end_holder,
-                    &Self::raise_priority, &Self::tolerate_taint};
+            return {&Self::raise_quota,    &Self::raise_borrowing_limit,
+                    &Self::end_holder,     &Self::raise_priority,
+                    &Self::tolerate_taint, &Self::fit_flavor,
+                    &Self::fewer_pods,     &Self::ask_less};
         case Rule::no_matching_flavor:
-            return {&Self::tolerate_taint, &Self::raise_quota};
+            return {&Self::tolerate_taint, &Self::fit_flavor, &Self::raise_quota};
         case Rule::not_covered:
             return {&Self::cover_resource};
+        case Rule::pods_not_ready:
+            return {&Self::end_holder};
         case Rule::nodes:
         case Rule::exceeds_nodes:
-            return {&Self::end_holder, &Self::grow_nodes_of_ledger};
+            return {&Self::end_holder, &Self::grow_nodes_of_ledger, &Self::fewer_pods};
         default:
             return {};
     }
@@ -243,47 +268,6 @@ std::vector<std::string> RemedySearch::holders_by_size() const {
     for (auto& [is_other, size, name] : all)
         names.push_back(std::move(name));
     return names;
-}
-
-// Just above as few of the others as is enough.
-std::optional<Remedy> RemedySearch::raise_priority() {
-    const WorkloadEntry& mine = world_.workload(id_);
-    if (!mine.enqueued || *mine.enqueued == no_queue) return std::nullopt;
-    const QuotaNode root = world_.tree.root_of(world_.queue(*mine.enqueued).plan.node);
-    std::set<std::int64_t> others;
-    for (const QueueEntry& entry : world_.queues) {
-        if (world_.tree.root_of(entry.plan.node) != root) continue;
-        for (const Turn& turn : entry.pending.in_order(now_))
-            others.insert(world_.workload(turn.workload).priority);
-        for (const HolderTurn& holder : entry.holders)
-            others.insert(holder.priority);
-    }
-    std::vector<std::int64_t> higher;
-    for (const std::int64_t other : others) {
-        if (other >= mine.priority) higher.push_back(other + 1);
-    }
-    Remedy made = remedy(Kind::raise_priority);
-    made.workload = explanation_.workload;
-    const auto starts_at = [&](std::size_t i) {
-        made.priority = higher[i];
-        return works(made);
-    };
-    if (higher.empty() || !starts_at(higher.size() - 1)) return std::nullopt;
-    std::size_t low = 0;
-    std::size_t high = higher.size() - 1;
-    while (low < high) {
-        const std::size_t middle = low + (high - low) / 2;
-        if (starts_at(middle)) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    // At the same priority who came first goes first: one less may be enough.
-    made.priority = higher[high] - 1;
-    if (made.priority > mine.priority && works(made)) return made;
-    made.priority = higher[high];
-    return made;
 }
 
 std::optional<Remedy> RemedySearch::cover_resource() {

@@ -36,6 +36,8 @@ private:
     using Way = std::optional<Remedy> (RemedySearch::*)();
 
     std::optional<Remedy> needed_first();
+    Remedy missing(Remedy::Kind kind) const;
+    Remedy of_itself(Remedy::Kind kind) const;
     std::vector<Way> ways() const;
     std::optional<Remedy> raise_quota();
     std::optional<Remedy> raise_borrowing_limit();
@@ -45,12 +47,18 @@ private:
     std::optional<Remedy> raise_priority();
     std::optional<Remedy> cover_resource();
     std::optional<Remedy> tolerate_taint();
+    std::optional<Remedy> fit_flavor();
+    std::optional<Remedy> label_namespace();
+    std::optional<Remedy> open_gate();
+    std::optional<Remedy> fewer_pods();
+    std::optional<Remedy> ask_less();
     std::optional<Remedy> grow_node();
     std::optional<Remedy> grow_nodes_of_ledger();
     std::optional<Remedy> add_node();
 
     std::vector<Remedy> amounts_short(Remedy::Kind kind) const;
     std::vector<std::string> holders_by_size() const;
+    std::optional<Remedy> least_of_itself(Remedy::Kind kind);
     std::optional<Remedy> end_one_of(const std::vector<std::string>& candidates);
     std::optional<Remedy> smallest(Remedy remedy, std::int64_t most);
     bool works(const Remedy& remedy);

@@ -111,13 +111,66 @@ Workload workload_of(const World& world, WorkloadId id) {
     return made;
 }
 
+// Pods that select nodes as the flavor has them: contradicting labels follow, terms that refuse go.
+void select_flavor(PodShape& pod, const Labels& node_labels) {
+    for (auto& [key, value] : pod.node_selector) {
+        const auto known = node_labels.find(key);
+        if (known != node_labels.end()) value = known->second;
+    }
+    if (!selects_node(pod, node_labels, {})) pod.node_affinity.clear();
+}
+
+// False: the workload has no such pod set, or not so much to leave out.
+bool change_pod_set(const World& world, Workload& workload, const Remedy& remedy) {
+    for (PodSet& set : workload.pod_sets) {
+        if (set.name != remedy.pod_set) continue;
+        if (remedy.kind == Kind::fewer_pods) {
+            set.count -= remedy.amount.value;
+            if (set.min_count) set.min_count = std::min(*set.min_count, set.count);
+            return set.count > 0;
+        }
+        if (remedy.kind == Kind::fit_flavor) {
+            const auto flavor = world.book.flavors.find(remedy.flavor);
+            if (!flavor || !world.book.spec(*flavor)) return false;
+            select_flavor(set.pod, world.book.spec(*flavor)->node_labels);
+            return true;
+        }
+        const auto lessen = [&remedy](Resources& resources) {
+            const auto asked = resources.find(remedy.resource);
+            if (asked == resources.end() || asked->second <= remedy.amount) return false;
+            asked->second -= remedy.amount;
+            return true;
+        };
+        if (!lessen(set.pod.requests)) return false;
+        return !set.counted || lessen(*set.counted);
+    }
+    return false;
+}
+
 std::vector<Change> with_other_workload(const World& world, const Remedy& remedy) {
     const auto id = world.workload_names.find(remedy.workload);
     if (!id) return {};
     Workload changed = workload_of(world, *id);
     if (remedy.kind == Kind::activate) changed.activity = Workload::Activity::active;
     if (remedy.kind == Kind::raise_priority) changed.priority = remedy.priority;
+    if (remedy.kind == Kind::open_gate) {
+        changed.gate = Workload::PreemptionGate::open;
+        if (changed.barrier == Workload::Barrier::admission_gates)
+            changed.barrier = Workload::Barrier::none;
+    }
+    const bool is_smaller = remedy.kind == Kind::fewer_pods || remedy.kind == Kind::ask_less;
+    if ((is_smaller || remedy.kind == Kind::fit_flavor) && !change_pod_set(world, changed, remedy))
+        return {};
     return {WorkloadSet{std::move(changed)}};
+}
+
+std::vector<Change> with_label(const World& world, const Remedy& remedy) {
+    NamespaceSet changed{remedy.ns, {}};
+    const auto known = world.namespaces.find(remedy.ns);
+    if (known != world.namespaces.end()) changed.labels = known->second;
+    const std::size_t equals = remedy.label.find('=');
+    changed.labels[remedy.label.substr(0, equals)] = remedy.label.substr(equals + 1);
+    return {std::move(changed)};
 }
 
 std::vector<Change> with_toleration(const World& world, const Remedy& remedy) {
@@ -169,7 +222,13 @@ std::vector<Change> changes_of(const State& state, const Remedy& remedy) {
             return resumed(world, remedy);
         case Kind::activate:
         case Kind::raise_priority:
+        case Kind::open_gate:
+        case Kind::fit_flavor:
+        case Kind::fewer_pods:
+        case Kind::ask_less:
             return with_other_workload(world, remedy);
+        case Kind::label_namespace:
+            return with_label(world, remedy);
         case Kind::tolerate_taint:
             return with_toleration(world, remedy);
         case Kind::add_capacity:
@@ -182,6 +241,8 @@ std::vector<Change> changes_of(const State& state, const Remedy& remedy) {
         }
         case Kind::none:
         case Kind::create_queue:
+        case Kind::create_topology:
+        case Kind::create_check:
             return {};
     }
     return {};
@@ -196,6 +257,8 @@ std::optional<Remedy> less_of(const Remedy& remedy) {
         case Kind::raise_borrowing_limit:
         case Kind::cover_resource:
         case Kind::add_node:
+        case Kind::fewer_pods:
+        case Kind::ask_less:
             if (less.amount.value <= 0) return std::nullopt;
             return less;
         case Kind::add_capacity:

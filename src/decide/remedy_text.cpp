@@ -19,48 +19,67 @@ std::string no_remedy_text(const Explanation& explanation) {
     return "no change of quotas, priorities or nodes; what is named above must be mended";
 }
 
+}  // namespace
+
 std::string change_text(const Remedy& remedy) {
+    using Kind = Remedy::Kind;
+    const std::string amount = amount_text(remedy.resource, remedy.amount);
+    const std::string of_flavor = remedy.resource + " in flavor " + remedy.flavor;
+    const auto pods = [&remedy] {
+        return std::to_string(remedy.amount.value) + (remedy.amount.value == 1 ? " pod" : " pods");
+    };
     switch (remedy.kind) {
-        case Remedy::Kind::none:
+        case Kind::none:
             return {};
-        case Remedy::Kind::raise_quota:
-            return "raise the quota of " + remedy.resource + " in flavor " + remedy.flavor +
-                   " of cluster queue " + remedy.queue + " by " +
-                   amount_text(remedy.resource, remedy.amount);
-        case Remedy::Kind::raise_borrowing_limit:
-            return "raise the borrowing limit of " + remedy.resource + " in flavor " +
-                   remedy.flavor + " of cluster queue " + remedy.queue + " by " +
-                   amount_text(remedy.resource, remedy.amount);
-        case Remedy::Kind::cover_resource:
-            return "give cluster queue " + remedy.queue + " a quota of " +
-                   amount_text(remedy.resource, remedy.amount) + " " + remedy.resource +
-                   " in flavor " + remedy.flavor;
-        case Remedy::Kind::raise_priority:
+        case Kind::raise_quota:
+            return "raise the quota of " + of_flavor + " of ClusterQueue " + remedy.queue + " by " +
+                   amount;
+        case Kind::raise_borrowing_limit:
+            return "raise the borrowing limit of " + of_flavor + " of ClusterQueue " +
+                   remedy.queue + " by " + amount;
+        case Kind::cover_resource:
+            return "give ClusterQueue " + remedy.queue + " a quota of " + amount + " " + of_flavor;
+        case Kind::raise_priority:
             return "raise its priority to " + std::to_string(remedy.priority);
-        case Remedy::Kind::tolerate_taint:
-            return "let resource flavor " + remedy.flavor + " tolerate the taint " + remedy.taint;
-        case Remedy::Kind::add_node:
+        case Kind::tolerate_taint:
+            return "let ResourceFlavor " + remedy.flavor + " tolerate the taint " + remedy.taint;
+        case Kind::fit_flavor:
+            return "let the pods of " + remedy.pod_set + " select nodes of ResourceFlavor " +
+                   remedy.flavor;
+        case Kind::fewer_pods:
+            return "start " + pods() + " fewer of " + remedy.pod_set;
+        case Kind::ask_less:
+            return "ask for " + amount + " " + remedy.resource + " less in each pod of " +
+                   remedy.pod_set;
+        case Kind::open_gate:
+            return "open its gate";
+        case Kind::add_node:
             return "add a node like " + remedy.node + " with room for " +
                    std::to_string(remedy.amount.value) +
                    (remedy.amount.value == 1 ? " of its pods" : " of its pods together");
-        case Remedy::Kind::end_workload:
-            return "end " + remedy.workload;
-        case Remedy::Kind::resume_queue:
-            return "set stopPolicy of " + remedy.queue + " to None";
-        case Remedy::Kind::activate:
-            return "set spec.active to true";
-        case Remedy::Kind::create_queue:
-            return remedy.queue.empty() ? "name a queue" : "create queue " + remedy.queue;
-        case Remedy::Kind::create_flavor:
-            return "create resource flavor " + remedy.flavor;
-        case Remedy::Kind::add_capacity:
-            return "add " + amount_text(remedy.resource, remedy.amount) + " " + remedy.resource +
+        case Kind::add_capacity:
+            return "add " + amount + " " + remedy.resource +
                    (remedy.node.empty() ? " of node capacity" : " to node " + remedy.node);
+        case Kind::end_workload:
+            return "end " + remedy.workload;
+        case Kind::resume_queue:
+            return "set stopPolicy of " + remedy.queue + " to None";
+        case Kind::activate:
+            return "set spec.active of its Workload to true";
+        case Kind::label_namespace:
+            return "label namespace " + remedy.ns + " with " + remedy.label +
+                   ", which ClusterQueue " + remedy.queue + " demands";
+        case Kind::create_queue:
+            return remedy.queue.empty() ? "name a queue" : "create queue " + remedy.queue;
+        case Kind::create_flavor:
+            return "create ResourceFlavor " + remedy.flavor;
+        case Kind::create_topology:
+            return "create Topology " + remedy.missing;
+        case Kind::create_check:
+            return "create AdmissionCheck " + remedy.missing;
     }
     return {};
 }
-
-}  // namespace
 
 std::string remedy_text(const Explanation& explanation) {
     const std::string help = change_text(explanation.remedy);

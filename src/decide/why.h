@@ -44,7 +44,14 @@ struct Remedy {
         activate,               // Set active to true.
         create_queue,           // `queue` (a local or cluster queue).
         create_flavor,          // `flavor`.
+        create_topology,        // `missing`, that a flavor of `queue` names.
+        create_check,           // `missing`, an admission check of `queue`.
+        label_namespace,        // `label` ("team=a"), that the selector of `queue` demands.
         tolerate_taint,         // `flavor` gets a toleration of `taint`.
+        open_gate,              // The admission gate or the preemption gate of `workload`.
+        fit_flavor,             // Pods of `pod_set` of `workload` select nodes as `flavor` has.
+        fewer_pods,             // `pod_set` of `workload` by `amount` pods.
+        ask_less,               // Each pod of `pod_set` of `workload` by `amount` of `resource`.
         add_capacity,           // Node capacity: `resource` by `amount`, on `node` if named.
         add_node,               // One like `node` with room for `amount` pods of `workload`.
     };
@@ -54,7 +61,11 @@ struct Remedy {
     std::string resource;
     std::string node;
     std::string workload;
-    std::string taint;  // The key of one.
+    std::string taint;    // The key of one.
+    std::string ns;       // For label_namespace.
+    std::string label;    // The same.
+    std::string pod_set;  // Of `workload`.
+    std::string missing;  // The name of what does not exist.
     Amount amount;
     std::int64_t priority = 0;
     /// Tried on a copy of the state: it starts then. Else it is what must come first.

@@ -28,6 +28,9 @@ std::string preemption_reason(PreemptionCause cause);
 /// One sentence for people, with numbers: what is needed, what is free, who holds the rest.
 std::string sentence(const Explanation& explanation);
 
+/// "raise the quota of cpu in flavor default of ClusterQueue q by 2"; empty for no remedy.
+std::string change_text(const Remedy& remedy);
+
 /// "would start it now: raise the quota of ...", or why nothing would.
 std::string remedy_text(const Explanation& explanation);
 

@@ -69,67 +69,61 @@ Value constraint_of(const decide::Constraint& constraint) {
     return made;
 }
 
+const char* action_of(decide::Remedy::Kind kind) {
+    using Kind = decide::Remedy::Kind;
+    switch (kind) {
+        case Kind::none:
+            return "";
+        case Kind::raise_quota:
+            return "raise_quota";
+        case Kind::raise_borrowing_limit:
+            return "raise_borrowing_limit";
+        case Kind::cover_resource:
+            return "cover_resource";
+        case Kind::end_workload:
+            return "end_workload";
+        case Kind::raise_priority:
+            return "raise_priority";
+        case Kind::resume_queue:
+            return "resume_queue";
+        case Kind::activate:
+            return "activate";
+        case Kind::create_queue:
+            return "create_queue";
+        case Kind::create_flavor:
+            return "create_flavor";
+        case Kind::create_topology:
+            return "create_topology";
+        case Kind::create_check:
+            return "create_check";
+        case Kind::label_namespace:
+            return "label_namespace";
+        case Kind::tolerate_taint:
+            return "tolerate_taint";
+        case Kind::open_gate:
+            return "open_gate";
+        case Kind::fit_flavor:
+            return "fit_flavor";
+        case Kind::fewer_pods:
+            return "fewer_pods";
+        case Kind::ask_less:
+            return "ask_less";
+        case Kind::add_capacity:
+            return "add_capacity";
+        case Kind::add_node:
+            return "add_node";
+    }
+    return "";
+}
+
 Value remedy_of(const decide::Remedy& remedy) {
     using Kind = decide::Remedy::Kind;
-    const std::string amount =
-        remedy.resource.empty() ? "" : quantity_text(remedy.resource, remedy.amount);
-    Value made = Value::object();
-    const auto say = [&made](const char* action, std::string text) {
-        made.set("action", action);
-        made.set("text", std::move(text));
-    };
-    switch (remedy.kind) {
-        case Kind::none:
-            return {};
-        case Kind::raise_quota:
-            say("raise_quota", "raise the quota of " + remedy.resource + " in flavor " +
-                                   remedy.flavor + " of ClusterQueue " + remedy.queue + " by " +
-                                   amount);
-            break;
-        case Kind::raise_borrowing_limit:
-            say("raise_borrowing_limit", "raise the borrowing limit of " + remedy.resource +
-                                             " in flavor " + remedy.flavor + " of ClusterQueue " +
-                                             remedy.queue + " by " + amount);
-            break;
-        case Kind::cover_resource:
-            say("cover_resource", "give ClusterQueue " + remedy.queue + " a quota of " + amount +
-                                      " of " + remedy.resource + " in flavor " + remedy.flavor);
-            break;
-        case Kind::raise_priority:
-            say("raise_priority", "raise its priority to " + std::to_string(remedy.priority));
-            made.set("priority", remedy.priority);
-            break;
-        case Kind::tolerate_taint:
-            say("tolerate_taint",
-                "let the ResourceFlavor " + remedy.flavor + " tolerate the taint " + remedy.taint);
-            break;
-        case Kind::add_node:
-            say("add_node", "add a node like " + remedy.node + " with room for " +
-                                std::to_string(remedy.amount.value) + " of its pods");
-            break;
-        case Kind::end_workload:
-            say("end_workload", "end " + remedy.workload);
-            break;
-        case Kind::resume_queue:
-            say("resume_queue", "resume the queue " + remedy.queue);
-            break;
-        case Kind::activate:
-            say("activate", "set spec.active of its Workload to true");
-            break;
-        case Kind::create_queue:
-            say("create_queue", "create the queue " + remedy.queue);
-            break;
-        case Kind::create_flavor:
-            say("create_flavor", "create the ResourceFlavor " + remedy.flavor);
-            break;
-        case Kind::add_capacity:
-            say("add_capacity",
-                remedy.node.empty()
-                    ? "add nodes with " + amount + " of " + remedy.resource
-                    : "give node " + remedy.node + " " + amount + " more of " + remedy.resource);
-            break;
-    }
-    if (!amount.empty()) made.set("amount", amount);
+    if (remedy.kind == Kind::none) return {};
+    Value made =
+        Value::object({{"action", action_of(remedy.kind)}, {"text", decide::change_text(remedy)}});
+    if (remedy.kind == Kind::raise_priority) made.set("priority", remedy.priority);
+    if (!remedy.resource.empty()) made.set("amount", quantity_text(remedy.resource, remedy.amount));
+    if (remedy.kind == Kind::fewer_pods) made.set("pods", remedy.amount.value);
     return made;
 }
 
