@@ -1,5 +1,7 @@
 // bench/decide_bench.cpp - what a decision costs: with many waiting, many queues, many victims.
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,10 @@
 #include "base/verify.h"
 #include "bench/figures.h"
 #include "decide/cycle.h"
+
+// Of jemalloc, where that is linked (release); null elsewhere.
+extern "C" int mallctl(const char* name, void* old, std::size_t* old_size, void* now,
+                       std::size_t now_size) __attribute__((weak));
 
 namespace muster::bench {
 namespace {
@@ -115,6 +121,15 @@ Workload usual_job(int number, int queue, Random& random) {
 }
 
 std::size_t bytes_in_use() {
+    if (mallctl != nullptr) {
+        std::uint64_t epoch = 1;
+        std::size_t size = sizeof(epoch);
+        VERIFY(mallctl("epoch", nullptr, nullptr, &epoch, size) == 0);  // Brings figures up to now.
+        std::size_t allocated = 0;
+        size = sizeof(allocated);
+        VERIFY(mallctl("stats.allocated", &allocated, &size, nullptr, 0) == 0);
+        return allocated;
+    }
     const struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
 }

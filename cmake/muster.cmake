@@ -16,6 +16,12 @@ if(MUSTER_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
+# Programs allocate with jemalloc (docs/decisions/0007-jemalloc.md), but for those that a sanitizer watches.
+add_library(muster_allocator INTERFACE)
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+  target_link_libraries(muster_allocator INTERFACE -l:libjemalloc_pic.a)
+endif()
+
 add_library(muster_warnings INTERFACE)
 target_compile_options(muster_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
   -Wnon-virtual-dtor -Wimplicit-fallthrough $<$<BOOL:${MUSTER_WERROR}>:-Werror>)
@@ -55,7 +61,7 @@ function(muster_program name)
   list(REMOVE_ITEM sources ${tests} ${dir}/main.cpp)
   add_executable(${name} ${dir}/main.cpp)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE ${arg_DEPS} muster_warnings)
+  target_link_libraries(${name} PRIVATE ${arg_DEPS} muster_warnings muster_allocator)
   if(sources)
     add_library(${name}_parts STATIC ${sources})
     target_include_directories(${name}_parts PUBLIC ${PROJECT_SOURCE_DIR})
