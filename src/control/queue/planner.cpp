@@ -2,6 +2,7 @@
 #include "control/queue/planner.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "control/appwrapper/status.h"
@@ -20,8 +21,11 @@ namespace {
 using api::Value;
 using Rule = decide::WaitReason::Rule;
 
-/// Counts of queues are written at most this often: in a burst each workload changes them.
+// Counts of queues are written at most this often, and the more queues the less often: in a burst
+// each workload changes them. Kueue waits a second.
 constexpr Duration queue_status_pause = milliseconds(100);
+constexpr Duration queue_status_pause_max = seconds(1);
+constexpr Duration pause_of_each_queue = milliseconds(10);
 // What ends together is written one after the other; Kueue waits a second.
 constexpr Duration quota_back_pause = milliseconds(40);
 constexpr Duration ask_again_pause = milliseconds(50);  // While nothing may be decided.
@@ -182,12 +186,16 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
         }
     }
     if (queues_to_write_.empty()) return result;
-    const Time due = queues_written_ + queue_status_pause;
-    if (due <= now) {
+    if (queues_due_ <= now) {
+        const std::size_t writes = result.writes.size();
         write_queues(seen, now, result);
-        queues_written_ = now;
-    } else if (!result.look_again || due - now < *result.look_again) {
-        result.look_again = due - now;
+        const auto written = std::count_if(
+            result.writes.begin() + static_cast<std::ptrdiff_t>(writes), result.writes.end(),
+            [](const Write& write) { return write.subresource == "status"; });
+        queues_due_ = now + std::clamp(pause_of_each_queue * written, queue_status_pause,
+                                       queue_status_pause_max);
+    } else if (!result.look_again || queues_due_ - now < *result.look_again) {
+        result.look_again = queues_due_ - now;
     }
     return result;
 }

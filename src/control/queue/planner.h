@@ -124,7 +124,7 @@ private:
     std::set<api::Key> moved_in_;         // LocalQueues whose workloads have moved.
     std::map<std::string, std::set<api::Key>> silent_;  // Who is spoken for, by the speaker's id.
     std::set<std::string> moved_;                       // Ids that may speak for nobody any more.
-    Time queues_written_;
+    Time queues_due_;                                   // Their status is not written before.
     std::optional<Time> quota_back_;  // Since when quota that came back is to be given out.
     bool tree_changed_ = false;       // Cohorts or quotas, since metrics were told.
     bool shares_fairly_ = false;      // Shares are written, and change with every admission.

@@ -393,5 +393,66 @@ TEST_CASE("an AppWrapper that its stopped queue puts out clears what it made and
     CHECK(world.wrapper_status("one")["state"].text() == "Running");
 }
 
+/// A cluster of many ClusterQueues in each of which one more workload waits after the other.
+struct ManyQueues : cluster::SmallCluster {
+    QueuePlanner planner{Settings{}, {}};
+    int queues;
+
+    explicit ManyQueues(int count) : queues(count) {
+        followers.push_back(&planner);
+        put(namespaces, "{metadata: {name: team}}");
+        put(flavors, "{apiVersion: kueue.x-k8s.io/v1beta2, metadata: {name: spot}}");
+        for (int i = 0; i < queues; ++i) {
+            const std::string name = "q" + std::to_string(i);
+            put(cluster_queues, "{apiVersion: kueue.x-k8s.io/v1beta2, metadata: {name: " + name +
+                                    R"(}, spec: {namespaceSelector: {}, resourceGroups: [{
+                coveredResources: [cpu], flavors: [{name: spot,
+                resources: [{name: cpu, nominalQuota: 1}]}]}]}})");
+            put(local_queues, "{apiVersion: kueue.x-k8s.io/v1beta2, metadata: {name: " + name +
+                                  ", namespace: team}, spec: {clusterQueue: " + name + "}}");
+        }
+        for (int i = 0; i < 3; ++i) {  // Finalizers first.
+            rest(planner);
+            now = now + seconds(2);
+        }
+    }
+    void submit_everywhere(const std::string& name) {
+        for (int i = 0; i < queues; ++i) {
+            const std::string queue = "q" + std::to_string(i);
+            put(workloads,
+                "{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: " + queue +
+                    name + ", namespace: team}, spec: {queueName: " + queue +
+                    ", active: true, priority: 0, podSets: [{name: main, count: 1, "
+                    "template: {spec: {containers: [{name: c, resources: {requests: "
+                    "{cpu: 2}}}]}}}]}}");
+        }
+    }
+    std::int64_t pending(const std::string& queue) {
+        return find(cluster_queues, "", queue)->value["status"]["pendingWorkloads"].integer_or(0);
+    }
+};
+
+TEST_CASE("counts of many queues are written together and at most once a second, of few at once") {
+    ManyQueues many(60);
+    many.submit_everywhere("a");
+    many.rest(many.planner);
+    CHECK(many.pending("q59") == 1);
+    many.submit_everywhere("b");
+    many.now = many.now + milliseconds(500);
+    many.rest(many.planner);
+    CHECK(many.pending("q59") == 1);
+    many.now = many.now + milliseconds(500);
+    many.rest(many.planner);
+    CHECK(many.pending("q59") == 2);
+
+    ManyQueues few(2);
+    few.submit_everywhere("a");
+    few.rest(few.planner);
+    few.submit_everywhere("b");
+    few.now = few.now + milliseconds(100);
+    few.rest(few.planner);
+    CHECK(few.pending("q1") == 2);
+}
+
 }  // namespace
 }  // namespace muster::control::queue
