@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# bench/admission.py - plays a load of Workloads on `muster up`, or on a real Kubernetes with `muster operator`.
+"""Starts the server, plays the load with `muster_load` (bench_load/), prints its figures, and stops what it started."""
+import argparse
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CRDS = ROOT / "deploy/crds"
+
+
+def wait_ready(process: subprocess.Popen, log: pathlib.Path) -> None:
+    """Both `muster up` and `muster operator` print this line when they serve."""
+    if process.stdout.readline().strip() != "ready":
+        sys.exit(f"muster did not start: {log.read_text()[-2000:]}")
+
+
+def start_muster(build: pathlib.Path, folder: pathlib.Path, *arguments: str) -> subprocess.Popen:
+    log = folder / "muster.log"
+    with log.open("w") as errors:
+        process = subprocess.Popen([str(build / "muster"), *arguments], stdout=subprocess.PIPE, stderr=errors, text=True)
+    wait_ready(process, log)
+    return process
+
+
+def stop(process: subprocess.Popen) -> None:
+    process.send_signal(signal.SIGTERM)
+    process.wait(timeout=60)
+
+
+def play(options, kubeconfig: pathlib.Path, processes: dict[str, int]) -> int:
+    command = [str(options.build / "muster_load"), "--kubeconfig", str(kubeconfig), "--load", str(options.load),
+               "--percent", str(options.percent), *(["--json"] if options.json else [])]
+    for name, pid in processes.items():
+        command += ["--process", f"{name}={pid}"]
+    if not options.json:
+        cores = os.cpu_count()
+        print(f"load {options.load}, {options.percent} % of its workloads, on {options.on} ({cores} cores, "
+              f"load average {os.getloadavg()[0]:.1f})", flush=True)
+    return subprocess.run(command).returncode
+
+
+def on_up(options, folder: pathlib.Path) -> int:
+    kubeconfig = folder / "kubeconfig"
+    muster = start_muster(options.build, folder, "up", "--data", str(folder / "data"), "--listen", "127.0.0.1:0",
+                          "--kubeconfig", str(kubeconfig), "--node", "bench:cpu=8,memory=8Gi")
+    try:
+        return play(options, kubeconfig, {"muster": muster.pid})
+    finally:
+        stop(muster)
+
+
+def on_kubernetes(options, folder: pathlib.Path) -> int:
+    sys.path.insert(0, str(ROOT / "test/kubernetes"))
+    from cluster import Cluster, kubectl  # Only here: it needs what `./dev kube` builds.
+    cluster = Cluster(folder, with_controllers=True)
+    try:
+        cluster.start()
+        quiet = {"stdout": subprocess.DEVNULL, "check": True}
+        tool = [kubectl(), "--kubeconfig", str(cluster.kubeconfig)]
+        subprocess.run([*tool, "apply", "--server-side", "-f", str(CRDS)], **quiet)
+        subprocess.run([*tool, "wait", "--for=condition=Established", "--timeout=60s", "-f", str(CRDS)], **quiet)
+        muster = start_muster(options.build, folder, "operator", "--kubeconfig", str(cluster.kubeconfig))
+        try:
+            others = {name: process.pid for name, process in cluster.running.items()}
+            return play(options, cluster.kubeconfig, {"muster": muster.pid, **others})
+        finally:
+            stop(muster)
+    finally:
+        cluster.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Plays a load of Workloads and says how it went.")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("--on", choices=["up", "kubernetes"], default="up")
+    parser.add_argument("--load", type=int, choices=[1, 2], default=1, help="1: 15,000 in 30 queues; 2: 50,000 in 1,000")
+    parser.add_argument("--percent", type=int, default=100, help="of the workloads of each class")
+    parser.add_argument("--json", action="store_true", help="each figure as a line of JSON")
+    options = parser.parse_args()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-load-"))
+    try:
+        return on_up(options, folder) if options.on == "up" else on_kubernetes(options, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
