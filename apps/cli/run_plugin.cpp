@@ -30,14 +30,14 @@ constexpr std::size_t output_max = 2 << 20;
 std::vector<std::string> environment_of(const kube::ExecPlugin& plugin) {
     std::vector<std::string> variables = {"KUBERNETES_EXEC_INFO=" + kube::exec_info(plugin)};
     for (const auto& [name, value] : plugin.env)
-        variables.push_back(name + "=" + value);
+        variables.emplace_back(name).append("=").append(value);
     const std::size_t own = variables.size();
     for (char** at = environ; *at != nullptr; ++at) {
         const std::string_view variable(*at);
-        const std::string_view name = variable.substr(0, variable.find('='));
+        const std::string_view name = variable.substr(0, variable.find('=') + 1);
         bool replaced = false;
         for (std::size_t i = 0; i < own; ++i)
-            replaced = replaced || variables[i].starts_with(std::string(name) + "=");
+            replaced = replaced || (!name.empty() && variables[i].starts_with(name));
         if (!replaced) variables.emplace_back(variable);
     }
     return variables;
@@ -45,6 +45,7 @@ std::vector<std::string> environment_of(const kube::ExecPlugin& plugin) {
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     std::vector<char*> pointers;
+    pointers.reserve(texts.size() + 1);
     for (std::string& text : texts)
         pointers.push_back(text.data());
     pointers.push_back(nullptr);

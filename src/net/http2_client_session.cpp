@@ -2,7 +2,6 @@
 #include "net/http2_client_session.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -127,6 +126,7 @@ void Http2ClientSession::submit(const Http2CallPtr& call) {
         fields.emplace_back(to_lower(name), header_text(value));
     }
     std::vector<nghttp2_nv> list;
+    list.reserve(fields.size());
     for (const auto& [name, value] : fields)
         list.push_back(field_of(name, value));
     nghttp2_data_provider body{};
@@ -149,7 +149,7 @@ ssize_t Http2ClientSession::read_body(nghttp2_session*, std::int32_t id, std::ui
     if (!call) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     const std::string& text = *call->request.body;
     const std::size_t step = std::min(size, text.size() - call->sent);
-    std::memcpy(out, text.data() + call->sent, step);
+    std::copy_n(text.data() + call->sent, step, out);
     call->sent += step;
     if (call->sent == text.size()) *flags |= NGHTTP2_DATA_FLAG_EOF;
     session_of(user).answered_ = Clock::now();
