@@ -263,12 +263,12 @@ struct Apply {
 
     void operator()(const TopologySet& change) const {
         world.topologies.set_topology(change.topology);
-        change_trees_with_topologies(world);
+        change_trees_with_topology(world, change.topology.name);
     }
 
     void operator()(const TopologyRemoved& change) const {
         world.topologies.remove_topology(change.name);
-        change_trees_with_topologies(world);
+        change_trees_with_topology(world, change.name);
     }
 
     void operator()(const AdmissionCheckSet& change) const {
@@ -284,14 +284,14 @@ struct Apply {
 
     void operator()(const NodeSet& change) const {
         world.ledger.set_node(change.node);
-        in_topologies([&] { world.topologies.set_node(change.node); });
+        wake_places(world.topologies.set_node(change.node));
         if (change.node.condition == Node::Condition::not_ready) may_fail(change.node.name);
     }
 
     void operator()(const NodeRemoved& change) const {
         world.ledger.remove_node(change.name);
         may_fail(change.name);
-        in_topologies([&] { world.topologies.remove_node(change.name); });
+        wake_places(world.topologies.remove_node(change.name));
     }
 
     void operator()(const PodBound& change) const {
@@ -302,14 +302,12 @@ struct Apply {
     void operator()(const PodGone& change) const {
         world.ledger.unbind(change.name);
         if (const auto node = world.topologies.node_of(change.name)) may_fail(*node);
-        in_topologies([&] { world.topologies.unbind(change.name); });
+        wake_places(world.topologies.unbind(change.name));
     }
 
-    template <class Call>
-    void in_topologies(const Call& call) const {
-        const std::uint64_t before = world.topologies.version();
-        call();
-        world.topologies_changed |= before != world.topologies.version();
+    void wake_places(const TopologyBook::Concerned& flavors) const {
+        for (const std::string& flavor : flavors)
+            world.places_changed.insert(world.book.id_of(flavor));
     }
 
     void may_fail(const std::string& node) const {

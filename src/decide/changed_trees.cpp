@@ -35,8 +35,17 @@ void change_trees_with_flavor(World& world, FlavorId flavor) {
     });
 }
 
-void change_trees_with_topologies(World& world) {
-    change_trees_of(world, [&](QueueId id, const QueueEntry&) { return world.has_topologies(id); });
+void change_trees_with_topology(World& world, const std::string& topology) {
+    const auto has_it = [&](FlavorId flavor) {
+        const auto& spec = world.book.spec(flavor);
+        return spec && spec->topology == topology;
+    };
+    change_trees_of(world, [&](QueueId, const QueueEntry& entry) {
+        const auto& groups = entry.plan.groups;
+        return std::any_of(groups.begin(), groups.end(), [&](const GroupPlan& group) {
+            return std::any_of(group.flavors.begin(), group.flavors.end(), has_it);
+        });
+    });
 }
 
 void change_trees_with_check(World& world, const std::string& check) {

@@ -12,7 +12,7 @@ namespace muster::decide {
 void change_tree(World& world, QuotaNode node);
 
 void change_trees_with_flavor(World& world, FlavorId flavor);
-void change_trees_with_topologies(World& world);
+void change_trees_with_topology(World& world, const std::string& topology);
 void change_trees_with_check(World& world, const std::string& check);
 
 }  // namespace muster::decide

@@ -44,8 +44,8 @@ std::optional<Time> next_look(const World& world, Time now) {
 
 }  // namespace
 
-Decision decide(State& state, Time now) {
-    Deciding deciding{state.world(), now};
+Decision decide(State& state, Time now, Duration gathering) {
+    Deciding deciding{state.world(), now, gathering};
     deciding.settle();
     deciding.add_up_uses();
     deciding.evict();
@@ -58,7 +58,9 @@ Decision decide(State& state, Time now) {
     deciding.decision.look_again = deciding.add_up_uses();
     const auto ends = next_look(state.world(), now);
     std::optional<Time>& look_again = deciding.decision.look_again;
-    if (ends && (!look_again || *ends < *look_again)) look_again = ends;
+    for (const auto& other : {ends, deciding.gathered_at}) {
+        if (other && (!look_again || *other < *look_again)) look_again = other;
+    }
     std::sort(deciding.decision.evicts.begin(), deciding.decision.evicts.end(),
               [](const Evict& a, const Evict& b) { return a.workload < b.workload; });
     return std::move(deciding.decision);
@@ -70,6 +72,7 @@ void Deciding::settle() {
     if (std::exchange(world.structure_changed, false)) {
         world.tree.settle();
         world.find_roots();
+        world.place_groups = place_groups_of(world.book.specs);
         ++world.plans_version;
         for (std::size_t i = 1; i < world.queues.size(); ++i) {
             const auto id = static_cast<QueueId>(i);
@@ -84,11 +87,17 @@ void Deciding::settle() {
         for (const QuotaNode node : std::exchange(world.trees_changed, {}))
             roots.insert(world.tree.root_of(node));
         for (const QuotaNode root : roots) {
+            world.preemptions.erase(root);
             const auto members = world.queues_by_root.find(root);
-            if (members != world.queues_by_root.end()) world.wake_tree(members->second.front());
+            if (members == world.queues_by_root.end()) continue;
+            world.wake_tree(members->second.front());
+            for (const QueueId id : members->second) {
+                if (!queues.contains(id)) tell_changed(id);
+            }
         }
     }
     for (const QueueId id : queues) {
+        tell_changed(id);
         settle_queue(id);
         const QueueEntry& entry = world.queue(id);
         for (const HolderTurn& holder : entry.holders)
@@ -101,18 +110,28 @@ void Deciding::settle() {
     }
 }
 
+void Deciding::tell_changed(QueueId id) {
+    decision.changed_queues.push_back(world.queue_names.name_of(id));
+    for (const LocalQueueId local : std::as_const(world).queue(id).local_queues) {
+        const LocalQueueEntry& entry = std::as_const(world).local_queue(local);
+        decision.changed_local_queues.emplace_back(entry.ns, entry.name);
+    }
+}
+
 void Deciding::settle_queue(QueueId id) {
     QueueEntry& entry = world.queue(id);
     entry.active = QueueReport::Active::ready;
     entry.detail.clear();
     entry.told_free.reset();
-    entry.has_topologies = false;
+    entry.places.clear();
     for (const GroupPlan& group : entry.plan.groups) {
         for (const FlavorId flavor : group.flavors) {
-            const auto& spec = world.book.spec(flavor);
-            entry.has_topologies |= spec && !spec->topology.empty();
+            const auto& places = world.place_groups[index(flavor)];
+            if (places) entry.places.push_back(*places);
         }
     }
+    std::sort(entry.places.begin(), entry.places.end());
+    entry.has_topologies = !entry.places.empty();
     entry.is_plain = id != no_queue && !entry.has_topologies && !entry.plan.preempts();
     if (!entry.spec) return;
     if (entry.spec->stop != StopPolicy::none) {
@@ -227,10 +246,19 @@ void Deciding::find_places() {
 void Deciding::rest() {
     wake_gangs();  // Before anyone is tried, so that room goes to whoever is first.
     wake_for_topologies();
+    gather();
+    put_gathering_aside();
     wake_freed_trees();
-    while (!world.to_try.empty() || wake_gangs())
+    while (has_someone_to_try())
         round(queues_of_round(), Trying::where_there_is_hope);
+    world.to_try.insert(later.begin(), later.end());
     tell_overtaken();
+}
+
+bool Deciding::has_someone_to_try() {
+    if (world.to_try.empty()) wake_gangs();
+    put_gathering_aside();
+    return !world.to_try.empty();
 }
 
 IdSet<QueueId> Deciding::queues_of_round() const {
@@ -250,26 +278,59 @@ IdSet<QueueId> Deciding::queues_of_round() const {
 
 // Heads that are never parked keep their places in topologies also from those of other trees.
 IdSet<QueueId> Deciding::with_keepers(IdSet<QueueId> queues) const {
-    if (std::none_of(queues.begin(), queues.end(),
-                     [this](QueueId id) { return world.has_topologies(id); })) {
-        return queues;
+    std::set<PlaceGroup> wanted;
+    for (const QueueId id : queues) {
+        const auto& places = std::as_const(world).queue(id).places;
+        wanted.insert(places.begin(), places.end());
     }
+    if (wanted.empty()) return queues;
     IdSet<QuotaNode> roots;
     for (const QueueId id : queues)
-        roots.insert(world.tree.root_of(world.queue(id).plan.node));
+        roots.insert(world.tree.root_of(std::as_const(world).queue(id).plan.node));
     for (const QueueId other : world.standing) {
-        if (world.queue(other).pending.is_strict() && world.has_topologies(other) &&
-            !roots.contains(world.tree.root_of(world.queue(other).plan.node))) {
+        const QueueEntry& entry = std::as_const(world).queue(other);
+        if (entry.pending.is_strict() && !is_gathering(other) &&
+            !roots.contains(world.tree.root_of(entry.plan.node)) &&
+            std::any_of(entry.places.begin(), entry.places.end(),
+                        [&](PlaceGroup group) { return wanted.contains(group); })) {
             queues.insert(other);
         }
     }
     return queues;
 }
 
-void Deciding::moved() {
-    searched.clear();
-    for (auto& [id, search] : progress)
-        search.seen.clear();
+void Deciding::moved(QueueId id) {
+    const QueueEntry& entry = std::as_const(world).queue(id);
+    searched.erase(world.tree.root_of(entry.plan.node));
+    if (!entry.places.empty()) {
+        std::erase_if(searched, [&](const auto& tree) {
+            const auto& members = world.queues_by_root[tree.first];
+            return std::any_of(members.begin(), members.end(),
+                               [&](QueueId member) { return world.may_meet(member, id); });
+        });
+    }
+    for (auto& [workload, search] : progress) {
+        const auto queue = std::as_const(world).workload(workload).enqueued;
+        if (!queue || world.may_meet(*queue, id)) search.seen.clear();
+    }
+}
+
+void Deciding::count_admission(QueueId id) {
+    const QueueEntry& entry = std::as_const(world).queue(id);
+    ++admissions_in[world.tree.root_of(entry.plan.node)];
+    for (const PlaceGroup group : entry.places)
+        ++admissions_to[group];
+}
+
+std::size_t Deciding::admissions_near(QueueId id) const {
+    const QueueEntry& entry = std::as_const(world).queue(id);
+    const auto in_tree = admissions_in.find(world.tree.root_of(entry.plan.node));
+    std::size_t all = in_tree == admissions_in.end() ? 0 : in_tree->second;
+    for (const PlaceGroup group : entry.places) {
+        const auto others = admissions_to.find(group);
+        if (others != admissions_to.end()) all += others->second;
+    }
+    return all;
 }
 
 bool Deciding::is_patient(WorkloadId id) const {
@@ -302,7 +363,7 @@ void Deciding::block(QueueId id, ClassKey key, WaitReason reason) {
     QueueEntry& entry = world.queue(id);
     entry.told_free.reset();
     tell_class(id, key, entry.pending.block(key, std::move(reason), world.plans_version));
-    blocked[{id, key}] = admitted.size();
+    blocked[{id, key}] = admissions_near(id);
 }
 
 void Deciding::tell_class(QueueId id, ClassKey key, Pending::News news) {
@@ -316,10 +377,11 @@ void Deciding::tell_class(QueueId id, ClassKey key, Pending::News news) {
 void Deciding::refresh_reasons() {
     if (world.options.reasons == Options::Reasons::left_out) return;
     const std::set<WorkloadId> nobody;
-    for (const auto& [which, admitted_before] : std::exchange(blocked, {})) {
+    for (const auto& [which, admissions_before] : std::exchange(blocked, {})) {
         const auto& [id, key] = which;
         const Pending& pending = world.queue(id).pending;
-        if (admitted_before == admitted.size() || !pending.has(key) || !pending.is_blocked(key))
+        if (admissions_before == admissions_near(id) || !pending.has(key) ||
+            !pending.is_blocked(key))
             continue;
         if (keeps_its_reason(*pending.reason_of(key))) continue;
         Try what{id, key, pending.members_of(key).begin()->workload};
@@ -377,6 +439,10 @@ void Deciding::tell() {
     }
     for (const WorkloadId id : world.to_tell.take()) {
         WorkloadEntry& entry = world.workload(id);
+        if (entry.enqueued && is_gathering(*entry.enqueued)) {
+            world.to_tell.insert(id);  // It is about to be tried.
+            continue;
+        }
         auto reason = world.reason_now(id, now);
         if (reason == nullptr || (entry.told != nullptr && same_news(*entry.told, *reason))) {
             continue;

@@ -42,11 +42,12 @@ void apply(State& state, const Change& change);
 ///
 /// Deterministic: the same changes and times give the same decisions; the order in which objects
 /// were set does not matter. A gang is admitted whole or not at all. No admission exceeds a quota.
-Decision decide(State& state, Time now);
-
-/// Since the last decision quota was given back or changed. What comes back within a moment is best
-/// given out at once: to whoever is first among all that it is enough for.
-bool quota_came_back(const State& state);
+///
+/// What comes back to a tree of queues (quota, room on nodes) is given out when `gathering` has
+/// passed since the first of it was seen, all of it at once: to whoever is first among all that it
+/// is enough for. Until then that tree waits, with those that may share nodes with it and to which
+/// something came back as well; no other.
+Decision decide(State& state, Time now, Duration gathering = {});
 
 /// What the status of a queue shows.
 struct QueueReport {

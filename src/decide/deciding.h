@@ -28,15 +28,22 @@ struct Deciding {
 
     World& world;
     Time now;
+    Duration gathering;
     Decision decision{};
     IdSet<WorkloadId> admitted{};  // By this decision.
     IdSet<QueueId> visited{};
-    // Tried and not fitting, with the number of admissions before.
+    // Tried and not fitting, with the number of admissions near them before.
     std::map<std::pair<QueueId, ClassKey>, std::size_t> blocked{};
     std::map<WorkloadId, Progress> progress{};
-    std::set<WorkloadId> searched{};          // Have tried all flavors since anything moved.
+    // By root: have tried all flavors since anything moved near them.
+    std::map<QuotaNode, std::set<WorkloadId>> searched{};
+    std::map<QuotaNode, std::size_t> admissions_in{};   // By root.
+    std::map<PlaceGroup, std::size_t> admissions_to{};  // By queues that have such places.
     std::map<QuotaNode, std::size_t> idle{};  // By root: rounds without effect, one after another.
     std::set<std::pair<QueueId, ClassKey>> overtaken{};  // Would have fitted but for others.
+    IdSet<QuotaNode> gathering_trees{};  // By root: what comes back there is given out later.
+    std::optional<Time> gathered_at{};   // When the first of them is due.
+    IdSet<QueueId> later{};              // Of them: to be tried then.
     // Of one round; here, so that their memory serves the next one.
     std::vector<Nominee> nominees{};
     std::vector<Nominee*> hopeful{};
@@ -52,8 +59,14 @@ struct Deciding {
 
     void add_up_use(LocalQueueId local);
     void settle_queue(QueueId id);
+    /// The reports of the queue and of its local queues may be others.
+    void tell_changed(QueueId id);
     std::optional<Evict> must_go(WorkloadId id) const;
     void mark_evicting(WorkloadId id);
+    void gather();
+    bool is_gathering(QueueId id) const;
+    void put_gathering_aside();
+    bool has_someone_to_try();
     void wake_freed_trees();
     void wake_for_topologies();
     void repair();
@@ -61,8 +74,11 @@ struct Deciding {
     bool wake_gangs();
     IdSet<QueueId> queues_of_round() const;
     IdSet<QueueId> with_keepers(IdSet<QueueId> queues) const;
-    /// Searches that had come to nothing may come to something.
-    void moved();
+    /// In this queue: searches near it that had come to nothing may come to something.
+    void moved(QueueId id);
+    void count_admission(QueueId id);
+    /// By this decision, of those that the queue may meet.
+    std::size_t admissions_near(QueueId id) const;
     /// It may still hold up its queue as Kueue would let it.
     bool is_patient(WorkloadId id) const;
     void be_patient(WorkloadId id);

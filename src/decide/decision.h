@@ -167,6 +167,10 @@ struct Decision {
     std::vector<Evict> evicts;                              // By workload id.
     std::vector<Wait> waits;                                // By workload id.
     std::vector<std::pair<std::string, std::string>> uses;  // Local queues whose use was added up.
+    /// Cluster queues and local queues whose reports may be others by now, because of quotas,
+    /// flavors, topologies or checks. Not those where only workloads have moved.
+    std::vector<std::string> changed_queues;
+    std::vector<std::pair<std::string, std::string>> changed_local_queues;
     std::optional<Time> look_again;  // When a backoff ends or uses are added up.
 };
 

@@ -103,10 +103,6 @@ std::optional<QueueReport::PastUse> past_use_of(const World& world, LocalQueueId
 
 }  // namespace
 
-bool quota_came_back(const State& state) {
-    return !state.world().to_wake.empty() || state.world().structure_changed;
-}
-
 std::optional<QueueReport> report_queue(const State& state, std::string_view name) {
     const World& world = state.world();
     const auto id = world.queue_names.find(name);

@@ -215,7 +215,7 @@ void Round::admit(Nominee& nominee) {
         held.live.push_back(pod_set.count);
     world.dequeue(id);
     deciding.progress.erase(id);
-    deciding.moved();
+    deciding.moved(nominee.queue);
     WorkloadEntry& entry = world.workload(id);
     entry.phase = Phase::holding;
     entry.seen = WorkloadEntry::Seen::decided;
@@ -224,6 +224,7 @@ void Round::admit(Nominee& nominee) {
     entry.pods_ready = Workload::PodsReady::no;
     entry.told.reset();
     deciding.admitted.insert(id);
+    deciding.count_admission(nominee.queue);
     deciding.decision.admits.push_back({world.name_of(id), world.assignment(held)});
     const bool bound_to_nodes = shape.binds == Workload::Binds::quota_and_nodes;
     world.hold(id, std::move(held));
@@ -282,8 +283,9 @@ void Round::evict(const Nominee& nominee, const Victim& victim) {
     evict.preemptor = *nominee.turn.name.text;
     evict.preemptor_path = world.path_of(nominee.queue);
     evict.path = world.path_of(entry.held->queue);
+    const QueueId left = entry.held->queue;
     deciding.mark_evicting(victim.workload);
-    deciding.moved();
+    deciding.moved(left);
     deciding.decision.evicts.push_back(std::move(evict));
 }
 
@@ -295,7 +297,7 @@ void Round::wait_for_pods(Nominee& nominee) {
     Pending& waiting = pending(nominee);
     if (waiting.leads(nominee.turn.workload)) return wait_in_front(nominee, std::move(reason));
     deciding.progress.erase(nominee.turn.workload);
-    deciding.searched.insert(nominee.turn.workload);
+    deciding.searched[nominee.root].insert(nominee.turn.workload);
     if (!waiting.is_blocked(nominee.key) && !waiting.is_strict()) effect.insert(nominee.root);
     deciding.block(nominee.queue, nominee.key, std::move(reason));
 }
@@ -310,7 +312,7 @@ void Round::refuse(Nominee& nominee) {
     }
     if (searches_on(nominee) || begins_again(nominee)) return;
     deciding.progress.erase(id);
-    deciding.searched.insert(id);
+    deciding.searched[nominee.root].insert(id);
     if (!waiting.is_blocked(nominee.key) && !waiting.is_strict()) effect.insert(nominee.root);
     if (nominee.attempt.reason == nullptr) return waiting.shut(nominee.key);
     deciding.block(nominee.queue, nominee.key, std::move(*nominee.attempt.reason));
@@ -325,7 +327,8 @@ bool Round::searches_on(Nominee& nominee) {
     progress.memory = std::move(nominee.attempt.memory);
     if (!is_new) return begins_again(nominee) || turns_in_circles(nominee);
     // A head that stays in front begins anew each time: that alone moves nothing.
-    if (!deciding.searched.contains(nominee.turn.workload)) effect.insert(nominee.root);
+    if (!deciding.searched[nominee.root].contains(nominee.turn.workload))
+        effect.insert(nominee.root);
     return true;
 }
 
@@ -375,7 +378,7 @@ void Round::overtake(Nominee& nominee) {
     if (nominee.attempt.waits_to_be_free) deciding.be_patient(nominee.turn.workload);
     if (!searches_on(nominee)) {
         deciding.progress.erase(nominee.turn.workload);
-        deciding.searched.insert(nominee.turn.workload);
+        deciding.searched[nominee.root].insert(nominee.turn.workload);
     }
     deciding.overtaken.emplace(nominee.queue, nominee.key);
     if (pending(nominee).leads(nominee.turn.workload)) {
@@ -390,7 +393,7 @@ void Round::overtake(Nominee& nominee) {
 
 void Round::wait_in_front(const Nominee& nominee, WaitReason reason) {
     deciding.progress.erase(nominee.turn.workload);
-    deciding.searched.insert(nominee.turn.workload);
+    deciding.searched[nominee.root].insert(nominee.turn.workload);
     Pending& waiting = pending(nominee);
     if (waiting.is_strict()) {
         waiting.note(nominee.key, std::move(reason));

@@ -264,7 +264,12 @@ std::vector<WorkloadId> Writer::waiting(const ToDo<WorkloadId>& ids) const {
 void Writer::unfinished() {
     line("unready " + names(world.unready));
     line("changed " + std::string(world.structure_changed ? "structure " : "") +
-         (world.topologies_changed ? "topologies " : "") + names(world.queues_changed));
+         names(world.queues_changed));
+    std::set<std::string> changed;
+    for (const FlavorId flavor : world.places_changed)
+        changed.insert(world.book.flavors.name_of(flavor));
+    for (const std::string& flavor : changed)
+        line("changed places of " + flavor);
     line("to try " + names(world.to_try) + " standing " + names(world.standing) + " requeued " +
          names(world.requeued));
     line("to place " + names(waiting(world.to_place)) + " tell " + names(waiting(world.to_tell)));
@@ -277,7 +282,9 @@ void Writer::unfinished() {
     }
     std::map<std::string, std::string> by_name;
     for (const auto& [id, gifts] : world.to_wake)
-        by_name["wake " + name(id)] = std::to_string(gifts.times) + " from " + names(gifts.from);
+        by_name["wake " + name(id)] = std::to_string(gifts.times) + " from " + names(gifts.from) +
+                                      " since " +
+                                      std::to_string(gifts.since.value_or(Time{}).since_epoch);
     for (const auto& [which, news] : world.classes_to_tell) {
         const bool is_known = world.queue(which.first).pending.has(which.second);
         if (is_known)

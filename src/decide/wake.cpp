@@ -231,13 +231,84 @@ void Deciding::pass_over_all(QueueId id) {
     world.queue(id).told_free = std::move(free);
 }
 
-// Nodes and other pods have changed: everybody who may wait for a place is tried again.
+// Nodes and other pods have changed: everybody who may wait for a place there is tried again.
 void Deciding::wake_for_topologies() {
-    if (!std::exchange(world.topologies_changed, false)) return;
+    const std::set<FlavorId> changed = std::exchange(world.places_changed, {});
+    if (changed.empty()) return;
     for (std::size_t i = 1; i < world.queues.size(); ++i) {
         const auto id = static_cast<QueueId>(i);
-        if (world.has_topologies(id)) world.wake_tree(id);
+        if (!world.has_topologies(id)) continue;
+        const auto& groups = std::as_const(world).queue(id).plan.groups;
+        const bool concerned = std::any_of(groups.begin(), groups.end(), [&](const GroupPlan& g) {
+            return std::any_of(g.flavors.begin(), g.flavors.end(),
+                               [&](FlavorId flavor) { return changed.contains(flavor); });
+        });
+        if (concerned) world.wake_tree(id);
     }
+}
+
+namespace {
+
+/// Trees to which something came back and that may share places.
+struct Neighbours {
+    IdSet<QuotaNode> roots;
+    std::set<PlaceGroup> places;
+    Time since;  // The first of it.
+};
+
+bool may_share(const Neighbours& a, const Neighbours& b) {
+    return std::any_of(a.places.begin(), a.places.end(),
+                       [&](PlaceGroup group) { return b.places.contains(group); });
+}
+
+}  // namespace
+
+void Deciding::gather() {
+    if (gathering == Duration{}) return;
+    std::map<QuotaNode, Time> trees;
+    for (auto& [id, gifts] : world.to_wake) {
+        if (!gifts.since) gifts.since = now;
+        const QuotaNode root = world.tree.root_of(std::as_const(world).queue(id).plan.node);
+        Time& since = trees.emplace(root, *gifts.since).first->second;
+        since = std::min(since, *gifts.since);
+    }
+    std::vector<Neighbours> all;
+    for (const auto& [root, since] : trees) {
+        Neighbours one{{}, {}, since};
+        one.roots.insert(root);
+        for (const QueueId member : world.queues_by_root[root]) {
+            const auto& places = std::as_const(world).queue(member).places;
+            one.places.insert(places.begin(), places.end());
+        }
+        std::erase_if(all, [&](const Neighbours& other) {
+            if (!may_share(one, other)) return false;
+            one.roots.insert(other.roots.begin(), other.roots.end());
+            one.places.insert(other.places.begin(), other.places.end());
+            one.since = std::min(one.since, other.since);
+            return true;
+        });
+        all.push_back(std::move(one));
+    }
+    for (const Neighbours& one : all) {
+        const Time due = one.since + gathering;
+        if (due <= now) continue;
+        gathering_trees.insert(one.roots.begin(), one.roots.end());
+        gathered_at = std::min(gathered_at.value_or(due), due);
+    }
+}
+
+bool Deciding::is_gathering(QueueId id) const {
+    return !gathering_trees.empty() &&
+           gathering_trees.contains(world.tree.root_of(std::as_const(world).queue(id).plan.node));
+}
+
+void Deciding::put_gathering_aside() {
+    if (gathering_trees.empty()) return;
+    erase_if(world.to_try, [&](QueueId id) {
+        if (!is_gathering(id)) return false;
+        later.insert(id);
+        return true;
+    });
 }
 
 // What was given back is first for those who stand in front of their queues and for those who gave
@@ -251,7 +322,13 @@ void Deciding::wake_freed_trees() {
         std::int64_t unheard = 0;
     };
     std::map<QuotaNode, Freed> freed;
-    for (const auto& [id, gifts] : std::exchange(world.to_wake, {})) {
+    std::map<QueueId, Gifts> given;
+    for (auto at = world.to_wake.begin(); at != world.to_wake.end();) {
+        const auto next = std::next(at);
+        if (!is_gathering(at->first)) given.insert(world.to_wake.extract(at));
+        at = next;
+    }
+    for (const auto& [id, gifts] : given) {
         // Kueue finds the tree by the local queue and knows none that is stopped.
         const auto unheard =
             std::count_if(gifts.from.begin(), gifts.from.end(), [&](LocalQueueId local) {
@@ -263,7 +340,12 @@ void Deciding::wake_freed_trees() {
         all.unheard += unheard;
         if (unheard > 0) world.late_wakes.try_emplace(id, now + patience_limit);
     }
-    const IdSet<QueueId> requeued = std::exchange(world.requeued, {});
+    IdSet<QueueId> requeued;
+    erase_if(world.requeued, [&](QueueId id) {
+        if (is_gathering(id)) return false;
+        requeued.insert(id);
+        return true;
+    });
     IdSet<QueueId> others = std::exchange(world.to_try, {});
     for (const auto& [root, gifts] : freed)
         try_in_front(world.queues_by_root[root], requeued,

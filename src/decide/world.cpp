@@ -265,7 +265,8 @@ void World::give_back(WorkloadId id) {
     // Nodes are shared by all trees; heads that are never parked see what another tree gives back.
     if (topologies.holds(name_of(id))) {
         for (const QueueId other : standing) {
-            if (queue(other).pending.is_strict()) to_try.insert(other);
+            if (queue(other).pending.is_strict() && may_meet(other, given.queue))
+                to_try.insert(other);
         }
     }
     topologies.release(name_of(id));
@@ -322,9 +323,17 @@ void World::forget_preemptions(WorkloadId id) {
     preemptions.erase(tree.root_of(queue(entry.held->queue).plan.node));
 }
 
+bool World::may_meet(QueueId a, QueueId b) const {
+    const QueueEntry& one = queue(a);
+    const QueueEntry& other = queue(b);
+    return tree.root_of(one.plan.node) == tree.root_of(other.plan.node) ||
+           have_common(one.places, other.places);
+}
+
 void World::find_roots() {
     queues_by_root.clear();
-    preemptions.clear();
+    std::erase_if(preemptions,
+                  [this](const auto& known) { return tree.parent_of(known.first).has_value(); });
     for (std::size_t i = 0; i < queues.size(); ++i)
         queues_by_root[tree.root_of(queues[i].plan.node)].push_back(static_cast<QueueId>(i));
 }

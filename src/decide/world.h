@@ -19,6 +19,7 @@
 #include "decide/fit/shape.h"
 #include "decide/id_set.h"
 #include "decide/ids.h"
+#include "decide/place/groups.h"
 #include "decide/place/ledger.h"
 #include "decide/place/topology_book.h"
 #include "decide/queue/consumption.h"
@@ -53,7 +54,8 @@ struct QueueEntry {
     QueuePlan plan;
     QueueReport::Active active = QueueReport::Active::ready;
     bool has_topologies = false;
-    bool is_plain = false;  // It preempts nobody and has no topologies.
+    std::vector<PlaceGroup> places;  // Of its flavors, sorted.
+    bool is_plain = false;           // It preempts nobody and has no topologies.
     // What was free when the reasons of those that do not fit were last made; absent: unknown.
     std::optional<std::vector<Amount>> told_free;
     std::string detail;  // The names of what is missing.
@@ -135,6 +137,7 @@ void visit_live_shares(const Held& held, std::size_t pod_set, const Visit& visit
 /// How often quota was given back, and by workloads of which local queues: of those that are
 /// stopped or gone when it is given out nobody has heard.
 struct Gifts {
+    std::optional<Time> since;  // When the first of it was seen; see decide.
     std::int64_t times = 0;
     std::vector<LocalQueueId> from;
 };
@@ -149,6 +152,7 @@ struct World {
     Shapes shapes;
     Ledger ledger;
     TopologyBook topologies;
+    std::vector<std::optional<PlaceGroup>> place_groups;  // By FlavorId, as last settled.
     std::map<std::string, Labels, std::less<>> namespaces;
     std::map<std::string, AdmissionCheck::State, std::less<>> checks;
     std::map<WorkloadId, std::string> barred_by;  // Of those with a barrier that has words.
@@ -173,13 +177,14 @@ struct World {
     IdSet<QueueId> to_try;              // Queues that may have someone to admit.
     std::map<QueueId, Gifts> to_wake;   // Where in its tree quota was given back.
     IdSet<QueueId> requeued;            // Where someone waits again after an eviction.
-    bool topologies_changed = false;    // Nodes or pods: who waits for places is tried again.
-    std::set<WorkloadId> to_repair;     // Holders with places on nodes that may have failed.
-    std::uint64_t gangs_tried = 0;      // The ledger's version when gangs were last tried.
-    IdSet<QueueId> node_bound;          // At least all queues where someone waits for nodes.
-    ToDo<WorkloadId> to_place;          // Waiting ones whose place in a queue may have changed.
-    ToDo<WorkloadId> to_check;          // Holding ones that may have to go.
-    ToDo<WorkloadId> to_tell;           // Waiting ones whose reason may have changed.
+    /// With topologies, and nodes or pods of theirs changed: who waits for places is tried again.
+    std::set<FlavorId> places_changed;
+    std::set<WorkloadId> to_repair;  // Holders with places on nodes that may have failed.
+    std::uint64_t gangs_tried = 0;   // The ledger's version when gangs were last tried.
+    IdSet<QueueId> node_bound;       // At least all queues where someone waits for nodes.
+    ToDo<WorkloadId> to_place;       // Waiting ones whose place in a queue may have changed.
+    ToDo<WorkloadId> to_check;       // Holding ones that may have to go.
+    ToDo<WorkloadId> to_tell;        // Waiting ones whose reason may have changed.
     std::map<std::pair<QueueId, ClassKey>, Pending::News> classes_to_tell;
     std::set<std::pair<Time, WorkloadId>> backoffs;
     /// Until when a workload holds up its queue with a search for flavors that ends nowhere, or
@@ -227,6 +232,8 @@ struct World {
     std::optional<QueueId> queue_at(QuotaNode node) const;
     /// One of its flavors has a topology, as last settled.
     bool has_topologies(QueueId id) const { return queue(id).has_topologies; }
+    /// What one of them takes may matter to the other: they share a tree, or may share nodes.
+    bool may_meet(QueueId a, QueueId b) const;
     /// Of a queue or a cohort.
     const std::string& name_at(QuotaNode node) const;
     /// "/root/cohort/queue"

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "test/fuzz/queues.h"
 #include "test/fuzz/target.h"
+#include "test/fuzz/two_worlds.h"
 
 namespace muster::fuzz {
 namespace {
@@ -67,6 +68,13 @@ TEST_CASE("random lives of queues agree with the reference; those that do not ar
     for (std::uint64_t life = 1; life <= 400; ++life) {
         const std::string bytes = random_bytes(life, 60, 460);
         if (play_queues(bytes)) FAIL("life " << life << ": " << shortest_failure(bytes));
+    }
+}
+
+TEST_CASE("interleaved worlds decide as each alone") {
+    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+        const std::string bytes = random_bytes(seed, 100, 700);
+        if (play_two_worlds(bytes)) FAIL("seed " << seed << ": " << shortest_failure_of_two(bytes));
     }
 }
 

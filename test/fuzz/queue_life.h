@@ -43,6 +43,7 @@ struct Life {
     void play();
 
     // queue_life_ground.cpp
+    void choose_kind();
     void make_ground();
     void set_queue(const std::string& name);
     void set_cohort(const std::string& name);

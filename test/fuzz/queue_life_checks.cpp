@@ -121,14 +121,19 @@ void Life::check_content(const Job& job, const decide::Assignment& assignment) {
     }
 }
 
-// No node where it has places now has given more than it has.
+// No node where it has places now has given more than it has, of what this one asks for.
 void Life::check_nodes(const std::string& id) {
-    for (const auto& set : world.jobs.at(id).held->pod_sets) {
+    const Job& job = world.jobs.at(id);
+    for (std::size_t i = 0; i < job.held->pod_sets.size(); ++i) {
+        const auto& set = job.held->pod_sets[i];
         if (!set.topology) continue;
+        const auto& requests = job.spec.pod_sets[i].pod.requests;
         for (const auto& domain : set.topology->domains) {
             const auto& node = world.nodes.at(domain.values.back());
-            for (const auto& [resource, amount] : node.allocatable)
+            for (const auto& [resource, amount] : node.allocatable) {
+                if (resource != "pods" && !requests.contains(resource)) continue;
                 demand_that(world.free_on(node, resource) >= 0, id + " makes a node overfull");
+            }
         }
     }
 }

@@ -76,14 +76,17 @@ void Life::tell(const std::string& object, decide::Change change) {
     changes.push_back(std::move(change));
 }
 
-void Life::make_ground() {
+void Life::choose_kind() {
     const std::int64_t sharing = choices.below(6);
     if (sharing == 1 || sharing == 2) options.fair_sharing.emplace();
     if (sharing == 3)
         options.fair_sharing.emplace({decide::Options::Strategy::less_than_initial_share});
-    tell("options", decide::OptionsSet{options});
     has_topology = choices.below(4) == 3;
     has_nodes = choices.below(4) > 1;
+}
+
+void Life::make_ground() {
+    tell("options", decide::OptionsSet{options});
     for (const char* name : {"f0", "f1", "g0", "g1"}) {
         decide::Flavor flavor;
         flavor.name = name;

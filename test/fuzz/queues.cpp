@@ -114,6 +114,7 @@ void Life::step() {
 }
 
 void Life::play() {
+    choose_kind();
     make_ground();
     for (std::size_t i = 0; i < steps_max && choices.has() && !wrong; ++i)
         step();

@@ -29,6 +29,7 @@ struct Flags {
     bool raise = false;
     bool server = false;
     bool remedies = false;
+    bool apart = false;
     std::size_t every = 1;
 };
 
@@ -51,7 +52,8 @@ std::vector<Played> play_all(const std::vector<Case>& cases, const Flags& flags)
                                                      : make_planner_cluster(recorded.variant);
         Played one;
         one.recorded = &recorded;
-        one.outcome = play(recorded, *cluster, flags.remedies ? Trying::remedies : Trying::nothing);
+        one.outcome = play(recorded, *cluster, flags.remedies ? Trying::remedies : Trying::nothing,
+                           flags.apart ? Several::apart : Several::together);
         one.differences = differences(recorded.outcome, one.outcome.steps, recorded.noisy);
         played.push_back(std::move(one));
     }
@@ -130,7 +132,7 @@ int run(const Flags& flags) {
     std::fputs(table(families).c_str(), stdout);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     std::printf("%zu cases in %.1f s\n", played.size(), took.count());
-    if (!flags.only.empty() || flags.every != 1) return 0;
+    if (!flags.only.empty() || flags.every != 1 || flags.apart) return 0;
     Floor floor(flags.floors + (flags.server ? "/floor_server.txt" : "/floor.txt"));
     if (flags.raise) floor.raise(families);
     const std::vector<std::string> missed = floor.missed(families);
@@ -154,6 +156,7 @@ int main(int argc, char** argv) {
                  "through the API server and the whole control plane, not the planner alone");
     app.add_flag("--remedies", flags.remedies,
                  "try what `muster why` suggests to each that waits, on the planner alone");
+    app.add_flag("--apart", flags.apart, "what ends together is heard one after the other");
     app.add_option("--out", flags.out, "write what came out as results and compare nothing");
     app.add_option("--every", flags.every, "only every n-th case")->check(CLI::PositiveNumber);
     app.add_flag("--raise", flags.raise, "raise the floor to the agreement of this run");

@@ -48,8 +48,8 @@ struct Unsettled {
 
 class Player {
 public:
-    Player(const Case& recorded, Cluster& cluster, Trying trying)
-        : case_(recorded), cluster_(cluster), trying_(trying) {}
+    Player(const Case& recorded, Cluster& cluster, Trying trying, Several several)
+        : case_(recorded), cluster_(cluster), trying_(trying), several_(several) {}
 
     Outcome play();
 
@@ -69,6 +69,7 @@ private:
     const Case& case_;
     Cluster& cluster_;
     Trying trying_;
+    Several several_;
     std::map<std::string, Evictions> evictions_;
     int evicted_ = 0;
     Value picks_ = Value::array();
@@ -224,8 +225,10 @@ void Player::act(const Value& action) {
                 names.push(name);
             picks_.push(std::move(names));
         }
-        for (const std::string& workload : picked)
+        for (const std::string& workload : picked) {
             act_on(what, workload, action);
+            if (several_ == Several::apart && !cluster_.rest()) throw Unsettled{"no rest"};
+        }
     }
 }
 
@@ -272,8 +275,8 @@ Value Player::snapshot() {
 
 }  // namespace
 
-Outcome play(const Case& recorded, Cluster& cluster, Trying trying) {
-    return Player(recorded, cluster, trying).play();
+Outcome play(const Case& recorded, Cluster& cluster, Trying trying, Several several) {
+    return Player(recorded, cluster, trying, several).play();
 }
 
 }  // namespace muster::oracle

@@ -57,10 +57,14 @@ struct Outcome {
 };
 
 enum class Trying { nothing, remedies };
+/// What one action does to several workloads: written one behind the other, or each when what
+/// followed from the one before has come to rest, as it is for a slow client.
+enum class Several { together, apart };
 
 /// Plays the case as the recorder did: `seq` steps rest after each action, `batch` steps at their
 /// end; evicted Workloads give their quota back one at a time, by name, when the rest is at rest.
 /// With `remedies` what is suggested to those that wait is tried after each step, on copies.
-Outcome play(const Case& recorded, Cluster& cluster, Trying trying = Trying::nothing);
+Outcome play(const Case& recorded, Cluster& cluster, Trying trying = Trying::nothing,
+             Several several = Several::together);
 
 }  // namespace muster::oracle

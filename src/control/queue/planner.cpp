@@ -162,15 +162,6 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
         return result;
     }
     fold(seen);
-    if (decide::quota_came_back(state_)) {
-        if (!quota_back_) quota_back_ = now;
-        const Time due = *quota_back_ + quota_back_pause;
-        if (now < due) {
-            result.look_again = due - now;
-            return result;
-        }
-    }
-    quota_back_.reset();
     const decide::Decision decision = decide_now(now);
     take(seen, decision);
     speak_again();
@@ -201,9 +192,9 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
 }
 
 decide::Decision QueuePlanner::decide_now(Time now) {
-    if (!metrics_) return decide::decide(state_, now);
+    if (!metrics_) return decide::decide(state_, now, quota_back_pause);
     const Duration began = rim_.stopwatch ? rim_.stopwatch() : Duration{};
-    decide::Decision decision = decide::decide(state_, now);
+    decide::Decision decision = decide::decide(state_, now, quota_back_pause);
     std::optional<Duration> took;
     if (rim_.stopwatch) took = rim_.stopwatch() - began;
     metrics_->decided(decision, took);
@@ -231,6 +222,14 @@ void QueuePlanner::take(const kube::Cache& seen, const decide::Decision& decisio
     }
     for (const auto& [ns, name] : decision.uses)
         queues_to_write_.insert({local_queues, ns, name});
+    for (const std::string& name : decision.changed_queues)
+        queues_to_write_.insert({cluster_queues, "", name});
+    for (const auto& [ns, name] : decision.changed_local_queues)
+        queues_to_write_.insert({local_queues, ns, name});
+    if (shares_fairly_ && !decision.changed_queues.empty()) {
+        for (const kube::ObjectPtr& cohort : seen.list(cohorts))
+            queues_to_write_.insert(cohort->key);
+    }
     for (const decide::Evict& evict : decision.evicts) {
         mark(evict.workload);
         const auto found = key_of_.find(evict.workload);
@@ -375,14 +374,10 @@ void QueuePlanner::write_queues(const kube::Cache& seen, Time now, Reconciled& r
     std::set<api::Key> keys = std::exchange(queues_to_write_, {});
     std::set<api::Key> behind;
     for (const api::Key& key : std::exchange(moved_in_, {})) {
-        const kube::ObjectPtr queue = seen.find(key);
-        if (queue != nullptr) {
-            behind.insert({cluster_queues, "", queue->value["spec"]["clusterQueue"].text()});
-            continue;
-        }
-        // It is gone before its workloads: it may have led to any of them.
-        for (const kube::ObjectPtr& any : seen.list(cluster_queues))
-            behind.insert(any->key);
+        const auto found = led_to_.find(key);
+        if (found == led_to_.end()) continue;
+        behind.insert({cluster_queues, "", found->second});
+        if (seen.find(key) == nullptr) led_to_.erase(found);
     }
     if (shares_fairly_ && !behind.empty()) {
         for (const kube::ObjectPtr& cohort : seen.list(cohorts))

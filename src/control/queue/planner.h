@@ -85,7 +85,7 @@ private:
     std::string workload_of_pod(const kube::Cache& seen, const kube::Object& pod) const;
     void mark_queues(const Entry& entry);
     void mark_if_moved(Entry& entry, const kube::Object& workload);
-    void mark_all_queues(const kube::Cache& seen);
+    void mark_ending_parts(const kube::Cache& seen);
 
     // planner.cpp: decisions into writes.
     void take(const kube::Cache& seen, const decide::Decision& decision);
@@ -121,13 +121,13 @@ private:
     std::set<api::Key> ending_wrappers_;      // Their quota goes back when their pods are gone.
     std::map<api::Key, Eviction> evictions_;  // Of Workloads, decided and not yet seen.
     std::set<api::Key> queues_to_write_;  // ClusterQueues and what they name, LocalQueues, Cohorts.
-    std::set<api::Key> moved_in_;         // LocalQueues whose workloads have moved.
+    std::set<api::Key> moved_in_;         // LocalQueues whose workloads have moved, or that went.
+    std::map<api::Key, std::string> led_to_;  // LocalQueues to the names of their ClusterQueues.
     std::map<std::string, std::set<api::Key>> silent_;  // Who is spoken for, by the speaker's id.
     std::set<std::string> moved_;                       // Ids that may speak for nobody any more.
     Time queues_due_;                                   // Their status is not written before.
-    std::optional<Time> quota_back_;  // Since when quota that came back is to be given out.
-    bool tree_changed_ = false;       // Cohorts or quotas, since metrics were told.
-    bool shares_fairly_ = false;      // Shares are written, and change with every admission.
+    bool tree_changed_ = false;   // Cohorts or quotas, since metrics were told.
+    bool shares_fairly_ = false;  // Shares are written, and change with every admission.
 };
 
 /// The queue of an AppWrapper, "" without; those with one are Workloads to the state.

@@ -145,7 +145,6 @@ void QueuePlanner::fold_structure(const kube::Cache& seen, const api::Key& key,
         } else {
             apply(state_, decide::TopologyRemoved{key.name});
         }
-        mark_all_queues(seen);
         return;
     }
     if (key.resource == namespaces) {
@@ -177,6 +176,7 @@ void QueuePlanner::fold_structure(const kube::Cache& seen, const api::Key& key,
         } else {
             apply(state_, decide::QueueRemoved{key.name});
         }
+        mark_ending_parts(seen);
     } else if (key.resource == cohorts) {
         if (object != nullptr) {
             apply(state_, decide::CohortSet{fold_cohort(*object)});
@@ -186,14 +186,16 @@ void QueuePlanner::fold_structure(const kube::Cache& seen, const api::Key& key,
     } else if (key.resource == local_queues) {
         if (object != nullptr) {
             apply(state_, decide::LocalQueueSet{fold_local_queue(*object)});
+            led_to_[key] = object->value["spec"]["clusterQueue"].text();
         } else {
             apply(state_, decide::LocalQueueRemoved{key.ns, key.name});
+            moved_in_.insert(key);
         }
         queues_to_write_.insert(key);
         return;
     }
     queues_to_write_.insert(key);
-    mark_all_queues(seen);
+    tree_changed_ = true;
 }
 
 QueuePlanner::Entry& QueuePlanner::entry_of(const kube::Object& object, const std::string& wanted) {
@@ -461,12 +463,12 @@ void QueuePlanner::mark_if_moved(Entry& entry, const kube::Object& workload) {
     mark_queues(entry);
 }
 
-void QueuePlanner::mark_all_queues(const kube::Cache& seen) {
-    tree_changed_ = true;
-    for (const api::GroupResource& resource :
-         {cluster_queues, local_queues, cohorts, flavors, admission_checks}) {
-        for (const kube::ObjectPtr& queue : seen.list(resource))
-            queues_to_write_.insert(queue->key);
+// They go when no ClusterQueue names them any more.
+void QueuePlanner::mark_ending_parts(const kube::Cache& seen) {
+    for (const api::GroupResource& resource : {flavors, admission_checks}) {
+        for (const kube::ObjectPtr& part : seen.list(resource)) {
+            if (part->is_terminating()) queues_to_write_.insert(part->key);
+        }
     }
 }
 

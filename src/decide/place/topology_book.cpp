@@ -84,11 +84,13 @@ std::vector<std::shared_ptr<const Node>> TopologyBook::nodes() const {
     return known;
 }
 
-void TopologyBook::set_node(const Node& node) {
+TopologyBook::Concerned TopologyBook::set_node(const Node& node) {
+    Concerned concerned;
     NodeEntry& entry = nodes_[node.name];
-    if (entry.node != nullptr && *entry.node == node) return;
-    for (auto& [name, flavor] : flavors_)
-        leave(flavor, entry);
+    if (entry.node != nullptr && *entry.node == node) return concerned;
+    for (auto& [name, flavor] : flavors_) {
+        if (leave(flavor, entry) == Serves::yes) concerned.insert(name);
+    }
     if (entry.node != nullptr) {
         const std::string old_host = hostname_of(*entry.node);
         std::set<std::string>& sharing = hosts_[old_host];
@@ -97,16 +99,20 @@ void TopologyBook::set_node(const Node& node) {
     }
     entry.node = std::make_shared<const Node>(node);
     hosts_[hostname_of(node)].insert(node.name);
-    for (auto& [name, flavor] : flavors_)
-        enter(flavor, entry);
+    for (auto& [name, flavor] : flavors_) {
+        if (enter(flavor, entry) == Serves::yes) concerned.insert(name);
+    }
     changed();
+    return concerned;
 }
 
-void TopologyBook::remove_node(const std::string& name) {
+TopologyBook::Concerned TopologyBook::remove_node(const std::string& name) {
+    Concerned concerned;
     NodeEntry* entry = nodes_.edit(name);
-    if (entry == nullptr || entry->node == nullptr) return;
-    for (auto& [flavor_name, flavor] : flavors_)
-        leave(flavor, *entry);
+    if (entry == nullptr || entry->node == nullptr) return concerned;
+    for (auto& [flavor_name, flavor] : flavors_) {
+        if (leave(flavor, *entry) == Serves::yes) concerned.insert(flavor_name);
+    }
     const std::string host = hostname_of(*entry->node);
     std::set<std::string>& sharing = hosts_[host];
     sharing.erase(name);
@@ -114,6 +120,7 @@ void TopologyBook::remove_node(const std::string& name) {
     entry->node = nullptr;
     if (is_zero(entry->others)) nodes_.erase(name);
     changed();
+    return concerned;
 }
 
 std::optional<Path> TopologyBook::path_in(const FlavorEntry& flavor, const Node& node) const {
@@ -125,21 +132,24 @@ std::optional<Path> TopologyBook::path_in(const FlavorEntry& flavor, const Node&
     return flavor.forest->path_of(node.labels);
 }
 
-void TopologyBook::enter(FlavorEntry& flavor, const NodeEntry& entry) {
-    if (entry.node == nullptr) return;
+TopologyBook::Serves TopologyBook::enter(FlavorEntry& flavor, const NodeEntry& entry) {
+    if (entry.node == nullptr) return Serves::no;
     const auto path = path_in(flavor, *entry.node);
-    if (!path) return;
+    if (!path) return Serves::no;
     TopologyForest& forest = *flavor.forest;
     const auto added = forest.add(*path, entry.node, gives(entry));
-    if (!added.is_new) return;
+    if (!added.is_new) return Serves::yes;
     const Place place = place_of(flavor.spec.name, forest.levels(), *path);
     if (const Amounts* taken = taken_.find(place)) forest.change_taken(added.leaf, *taken, 1);
+    return Serves::yes;
 }
 
-void TopologyBook::leave(FlavorEntry& flavor, const NodeEntry& entry) {
-    if (entry.node == nullptr) return;
+TopologyBook::Serves TopologyBook::leave(FlavorEntry& flavor, const NodeEntry& entry) {
+    if (entry.node == nullptr) return Serves::no;
     const auto path = path_in(flavor, *entry.node);
-    if (path) flavor.forest->remove(*path, entry.node->name, gives(entry));
+    if (!path) return Serves::no;
+    flavor.forest->remove(*path, entry.node->name, gives(entry));
+    return Serves::yes;
 }
 
 /// What its node can give to pods that hold places.
@@ -186,24 +196,27 @@ void TopologyBook::bind(const std::string& pod, const std::string& node, const P
     pods_.insert(pod, std::move(entry));
 }
 
-void TopologyBook::unbind(const std::string& pod) {
+TopologyBook::Concerned TopologyBook::unbind(const std::string& pod) {
+    Concerned concerned;
     const PodEntry* known = pods_.find(pod);
-    if (known == nullptr) return;
+    if (known == nullptr) return concerned;
     const PodEntry entry = *known;
     pods_.erase(pod);
-    if (entry.workload.empty() || !holds(entry.workload)) count_other(entry, -1);
-    if (entry.workload.empty()) return;
+    if (entry.workload.empty() || !holds(entry.workload)) concerned = count_other(entry, -1);
+    if (entry.workload.empty()) return concerned;
     std::set<std::string>& siblings = pods_of_[entry.workload];
     siblings.erase(pod);
     if (siblings.empty()) pods_of_.erase(entry.workload);
+    return concerned;
 }
 
-void TopologyBook::count_other(const PodEntry& pod, std::int64_t times) {
+TopologyBook::Concerned TopologyBook::count_other(const PodEntry& pod, std::int64_t times) {
+    Concerned concerned;
     NodeEntry& entry = nodes_[pod.node];
     add_to(entry.others, pod.amounts, times);
     if (entry.node == nullptr) {
         if (is_zero(entry.others)) nodes_.erase(pod.node);
-        return;
+        return concerned;
     }
     for (auto& [name, flavor] : flavors_) {
         const auto path = path_in(flavor, *entry.node);
@@ -211,8 +224,10 @@ void TopologyBook::count_other(const PodEntry& pod, std::int64_t times) {
         const auto leaf = flavor.forest->find(*path);
         VERIFY(leaf.has_value());
         flavor.forest->change_given(*leaf, pod.amounts, -times);
+        concerned.insert(name);
     }
     changed();
+    return concerned;
 }
 
 void TopologyBook::hold(const std::string& workload, const std::vector<TopologyAsk>& asks,

@@ -44,15 +44,17 @@ public:
     /// One without a topology is forgotten.
     void set_flavor(const Flavor& flavor);
     void remove_flavor(const std::string& name);
-    void set_node(const Node& node);
+    /// Names of flavors, each once: those that something concerns.
+    using Concerned = std::set<std::string>;
+    Concerned set_node(const Node& node);
     /// Those that are known, by name.
     std::vector<std::shared_ptr<const Node>> nodes() const;
-    void remove_node(const std::string& name);
+    Concerned remove_node(const std::string& name);
 
     /// A pod sits on a node; `workload` as in PodBound.
     void bind(const std::string& pod, const std::string& node, const PodShape& shape,
               const std::string& workload);
-    void unbind(const std::string& pod);
+    Concerned unbind(const std::string& pod);
 
     /// What the workload holds from now on, and nothing else.
     void hold(const std::string& workload, const std::vector<TopologyAsk>& asks,
@@ -127,10 +129,12 @@ private:
                                                 const std::vector<TopologyAsk>& asks) const;
     TopologyForest make_forest(const Flavor& flavor, const Topology& topology);
     std::optional<TopologyForest::Path> path_in(const FlavorEntry& flavor, const Node& node) const;
-    void enter(FlavorEntry& flavor, const NodeEntry& entry);
-    void leave(FlavorEntry& flavor, const NodeEntry& entry);
+    /// Whether the node is one of the flavor's.
+    enum class Serves { no, yes };
+    Serves enter(FlavorEntry& flavor, const NodeEntry& entry);
+    Serves leave(FlavorEntry& flavor, const NodeEntry& entry);
     Amounts gives(const NodeEntry& entry);
-    void count_other(const PodEntry& pod, std::int64_t times);
+    Concerned count_other(const PodEntry& pod, std::int64_t times);
     void count_held(const Held& held, std::int64_t times);
     std::optional<TopologyForest::Index> leaf_at(const FlavorEntry& flavor,
                                                  const Place& place) const;
