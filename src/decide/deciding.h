@@ -64,6 +64,7 @@ struct Deciding {
     std::optional<Evict> must_go(WorkloadId id) const;
     void mark_evicting(WorkloadId id);
     void gather();
+    void gather_neighbours(const std::set<PlaceGroup>& places);
     bool is_gathering(QueueId id) const;
     void put_gathering_aside();
     bool has_someone_to_try();

@@ -153,8 +153,8 @@ struct Move {
 };
 
 /// It waits, and the reason is news: it is the first one, or another rule, flavor or resource than
-/// the last. Mere numbers are news only for the first of those that need the same; for the others
-/// `why` has them fresh.
+/// the last. Mere numbers are news only for the first of those that need the same, and in trees of
+/// more than 64 queues for nobody; `why` has them fresh for all.
 struct Wait {
     std::string workload;
     std::shared_ptr<const WaitReason> reason;  // Never null; shared by all that need the same.

@@ -294,6 +294,19 @@ void Deciding::gather() {
         if (due <= now) continue;
         gathering_trees.insert(one.roots.begin(), one.roots.end());
         gathered_at = std::min(gathered_at.value_or(due), due);
+        if (!one.places.empty()) gather_neighbours(one.places);
+    }
+}
+
+// Room that came back is room for every tree that may use those nodes.
+void Deciding::gather_neighbours(const std::set<PlaceGroup>& places) {
+    for (const auto& [root, members] : world.queues_by_root) {
+        const bool shares = std::any_of(members.begin(), members.end(), [&](QueueId member) {
+            const auto& own = std::as_const(world).queue(member).places;
+            return std::any_of(own.begin(), own.end(),
+                               [&](PlaceGroup group) { return places.contains(group); });
+        });
+        if (shares) gathering_trees.insert(root);
     }
 }
 
