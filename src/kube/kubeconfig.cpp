@@ -194,8 +194,8 @@ std::optional<Connection> in_cluster_connection(
     connection.token = trim(read(account + "token"));
     connection.credentials =
         std::make_shared<Credentials>(token_file_credentials(account + "token", read));
-    if (const auto ns = trim(read(account + "namespace")); !ns.empty())
-        connection.default_namespace = ns;
+    const std::string ns(trim(read(account + "namespace")));
+    if (!ns.empty()) connection.default_namespace = ns;
     return connection;
 }
 
