@@ -3,9 +3,7 @@
 
 #include <set>
 #include <utility>
-#include <variant>
 
-#include "api/json.h"
 #include "control/queue/names.h"
 
 namespace muster::on_cluster {
@@ -18,11 +16,8 @@ std::string text_of(const kube::Target& target) {
 
 std::string message_of(const net::Response& response) {
     if (!response.body) return "";
-    auto parsed = api::parse_json(*response.body);
-    const auto* document = std::get_if<api::Parsed>(&parsed);
-    if (document && document->value["message"].is_string())
-        return document->value["message"].text();
-    return *response.body;
+    const api::Value body = kube::body_of(response);
+    return body["message"].is_string() ? body["message"].text() : *response.body;
 }
 
 bool is_needed(const kube::Target& target) {

@@ -6,7 +6,6 @@
 #include <sys/utsname.h>
 
 #include "agent/files.h"
-#include "api/json.h"
 #include "base/dns_name.h"
 #include "base/error.h"
 #include "base/quantity.h"
@@ -38,13 +37,6 @@ Value condition(const Value& before, Time now, const char* type, const char* sta
                           {"lastTransitionTime", since},
                           {"reason", reason},
                           {"message", message}});
-}
-
-Value body_of(const net::Response& response) {
-    if (!response.body) return {};
-    auto parsed = api::parse_json(*response.body);
-    auto* document = std::get_if<api::Parsed>(&parsed);
-    return document ? std::move(document->value) : Value();
 }
 
 /// What is wrong with the name of a resource, for which a typing error would pass otherwise.
@@ -222,7 +214,7 @@ void NodeKeeper::declare(const NodeDeclaration& node) {
     const auto alive = std::weak_ptr<int>(alive_);
     transport_.send(kube::get(kNodes, "", node.name), [=, this, &node](net::Response response) {
         if (alive.expired()) return;
-        if (response.status == 200) return tell_status(node, body_of(response)["status"]);
+        if (response.status == 200) return tell_status(node, kube::body_of(response)["status"]);
         if (response.status != 404) return again();
         transport_.send(kube::create(kNodes, "", node.name, "", make_node(node, facts_)),
                         [=, this, &node](net::Response created) {

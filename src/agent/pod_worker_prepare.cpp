@@ -12,7 +12,6 @@
 #include "agent/pod_files.h"
 #include "agent/pod_refusal.h"
 #include "agent/pod_worker.h"
-#include "api/json.h"
 #include "base/error.h"
 #include "kube/request.h"
 
@@ -24,13 +23,6 @@ using api::Value;
 
 constexpr Duration kRetry = seconds(2);
 constexpr Duration kRefresh = seconds(60);
-
-Value body_of(const net::Response& response) {
-    if (!response.body) return {};
-    auto parsed = api::parse_json(*response.body);
-    auto* document = std::get_if<api::Parsed>(&parsed);
-    return document ? std::move(document->value) : Value();
-}
 
 /// Makes a hostPath what its type says; gives what is wrong with it.
 std::string check_machine_path(const VolumePlan& volume, const std::string& data_directory) {
@@ -133,7 +125,7 @@ void PodWorker::fetch_object(const char* resource, const std::string& name) {
                          guarded([this, name, secret](const net::Response& response) {
                              if (response.status == 200)
                                  (secret ? incoming_.secrets : incoming_.config_maps)[name] =
-                                     body_of(response);
+                                     kube::body_of(response);
                              fetched();
                          }));
 }
@@ -153,7 +145,7 @@ void PodWorker::fetch_token(const TokenRequest& request) {
     host_.transport.send(kube::create(target, object_->value["metadata"]["namespace"].text(),
                                       account, "token", body),
                          guarded([this, request](const net::Response& response) {
-                             const Value answer = body_of(response);
+                             const Value answer = kube::body_of(response);
                              const std::string token = answer["status"]["token"].text();
                              if (token.empty()) {
                                  incoming_.token_problems[request] =

@@ -2,9 +2,7 @@
 #include "control/writer.h"
 
 #include <utility>
-#include <variant>
 
-#include "api/json.h"
 #include "api/owner.h"
 #include "base/verify.h"
 
@@ -62,11 +60,7 @@ Outcome outcome_of(const Write& write, const kube::Target& target, std::string_v
                    const net::Response& response) {
     Outcome outcome;
     outcome.code = response.status;
-    api::Value value;
-    if (response.body != nullptr) {
-        auto parsed = api::parse_json(*response.body);
-        if (auto* document = std::get_if<api::Parsed>(&parsed)) value = std::move(document->value);
-    }
+    api::Value value = kube::body_of(response);
     const bool is_status = value["kind"].text_or("") == "Status";
     if (response.status < 200 || response.status > 299) {
         outcome.reason = value["reason"].text();

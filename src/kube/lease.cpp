@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <utility>
-#include <variant>
 
-#include "api/json.h"
 #include "base/log.h"
 #include "kube/request.h"
 
@@ -16,13 +14,6 @@ using api::Value;
 
 const Target leases{{"coordination.k8s.io", "leases"}, "v1"};
 constexpr Duration look_at_clock = milliseconds(200);
-
-Value parsed_body(const net::Response& response) {
-    if (!response.body) return {};
-    auto parsed = api::parse_json(*response.body);
-    auto* document = std::get_if<api::Parsed>(&parsed);
-    return document ? std::move(document->value) : Value();
-}
 
 }  // namespace
 
@@ -96,7 +87,7 @@ void Elector::take_lease(const net::Response& response) {
                                     (response.body ? " " + *response.body : ""));
         return again();
     }
-    lease_ = parsed_body(response);
+    lease_ = body_of(response);
     const std::string before = sight_ ? sight_->holder : "";
     sight_ = see_lease(sight_, lease_, local());
     if (may_take(*sight_, options_.identity, local()))
@@ -123,7 +114,7 @@ void Elector::take_written(const net::Response& response, Time sent) {
         // Somebody else was quicker, or the server is away: what it has now decides.
         return again();
     }
-    lease_ = parsed_body(response);
+    lease_ = body_of(response);
     sight_ = see_lease(sight_, lease_, local());
     held_since_ = sent;
     if (!std::exchange(leading_, true)) {

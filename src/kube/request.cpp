@@ -1,6 +1,9 @@
 // kube/request.cpp - paths, queries and bodies of Kubernetes requests.
 #include "kube/request.h"
 
+#include <utility>
+#include <variant>
+
 #include "api/json.h"
 
 namespace muster::kube {
@@ -96,6 +99,13 @@ net::Request watch(const Target& target, std::string_view since) {
         request.query.emplace_back("resourceVersion", std::string(since));
     }
     return request;
+}
+
+api::Value body_of(const net::Response& response) {
+    if (!response.body) return {};
+    auto parsed = api::parse_json(*response.body);
+    auto* document = std::get_if<api::Parsed>(&parsed);
+    return document ? std::move(document->value) : api::Value();
 }
 
 }  // namespace muster::kube

@@ -46,4 +46,7 @@ net::Request remove_all(const Target& target, std::string_view ns, std::string_v
 /// a bookmark.
 net::Request watch(const Target& target, std::string_view since);
 
+/// The JSON of an answer; null when it has none.
+api::Value body_of(const net::Response& response);
+
 }  // namespace muster::kube

@@ -31,15 +31,7 @@ std::string to_text(const Target& target) {
 }
 
 std::string request_bytes(const Target& target, const Request& request) {
-    std::string text = request.method + " " + (request.path.empty() ? "/" : request.path);
-    char separator = '?';
-    if (!request.query_text.empty()) text += '?' + request.query_text;
-    for (const auto& [name, value] : request.query) {
-        if (!request.query_text.empty()) break;
-        text += separator + percent_encode(name) + "=" + percent_encode(value);
-        separator = '&';
-    }
-    text += " HTTP/1.1\r\n";
+    std::string text = request.method + " " + target_text(request) + " HTTP/1.1\r\n";
     if (!request.headers.has("Host")) text += "Host: " + to_text(target) + "\r\n";
     for (const auto& [name, value] : request.headers.fields) {
         if (equal_ignoring_case(name, "Content-Length")) continue;

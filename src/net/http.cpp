@@ -115,6 +115,17 @@ std::string percent_encode(std::string_view text) {
     return out;
 }
 
+std::string target_text(const Request& request) {
+    std::string text = request.path.empty() ? "/" : request.path;
+    if (!request.query_text.empty()) return text + '?' + request.query_text;
+    char separator = '?';
+    for (const auto& [name, value] : request.query) {
+        text += separator + percent_encode(name) + "=" + percent_encode(value);
+        separator = '&';
+    }
+    return text;
+}
+
 std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query) {
     std::vector<std::pair<std::string, std::string>> pairs;
     while (!query.empty()) {

@@ -122,6 +122,9 @@ bool has_token(std::string_view list, std::string_view token);
 /// A value that cannot end its line early: control characters become blanks.
 std::string header_text(std::string_view value);
 
+/// "/api/v1/pods?limit=5": path and query as they go out.
+std::string target_text(const Request& request);
+
 /// Percent-decoding and query splitting, for every transport.
 std::string percent_decode(std::string_view text);
 std::string percent_encode(std::string_view text);

@@ -16,16 +16,6 @@ constexpr std::int32_t window = 16 << 20;
 /// Whoever is told "not read" as often as this is told so.
 constexpr int tries_max = 4;
 
-std::string target_text(const Request& request) {
-    std::string text = request.path.empty() ? "/" : request.path;
-    char separator = '?';
-    for (const auto& [name, value] : request.query) {
-        text += separator + percent_encode(name) + "=" + percent_encode(value);
-        separator = '&';
-    }
-    return text;
-}
-
 std::string_view text_of(const std::uint8_t* bytes, std::size_t size) {
     return {reinterpret_cast<const char*>(bytes), size};
 }
