@@ -5,16 +5,10 @@
 
 #include <doctest/doctest.h>
 
-#include "api/json.h"
+#include "api/parsed_text.h"
 
 namespace muster::api {
 namespace {
-
-Value parsed(std::string_view text) {
-    auto result = parse_json(text);
-    REQUIRE(std::holds_alternative<Parsed>(result));
-    return std::get<Parsed>(std::move(result)).value;
-}
 
 /// "true", "false", or why it cannot be said.
 std::string said(std::string_view rule, std::string_view self = "{}",

@@ -5,17 +5,11 @@
 
 #include <doctest/doctest.h>
 
-#include "api/json.h"
 #include "api/json_path.h"
+#include "api/parsed_text.h"
 
 namespace muster::api {
 namespace {
-
-Value parsed(std::string_view text) {
-    auto result = parse_json(text);
-    REQUIRE(std::holds_alternative<Parsed>(result));
-    return std::get<Parsed>(std::move(result)).value;
-}
 
 /// The cells of a row as one text, wide ones only when asked for.
 enum class Width { narrow, wide };

@@ -8,17 +8,11 @@
 
 #include "api/cel.h"
 #include "api/definition.h"
-#include "api/json.h"
 #include "api/kind.h"
+#include "api/parsed_text.h"
 
 namespace muster::api {
 namespace {
-
-Value parsed(std::string_view text) {
-    auto result = parse_json(text);
-    REQUIRE(std::holds_alternative<Parsed>(result));
-    return std::get<Parsed>(std::move(result)).value;
-}
 
 const Schema& schema_of_kind(std::string_view group, std::string_view plural,
                              std::string_view version) {

@@ -49,6 +49,25 @@ Value scalar(const Schema& schema) {
     return any;
 }
 
+/// How clients merge the field in a strategic merge patch.
+void add_patch_strategy(const Schema& schema, Value& made) {
+    std::string strategy;
+    if (schema.patch_merge) strategy = "merge";
+    if (schema.patch_replace) strategy = "replace";
+    if (schema.patch_retain_keys) strategy += strategy.empty() ? "retainKeys" : ",retainKeys";
+    if (!strategy.empty()) made.set("x-kubernetes-patch-strategy", strategy);
+    if (!schema.patch_merge_key.empty()) {
+        made.set("x-kubernetes-patch-merge-key", schema.patch_merge_key);
+    }
+}
+
+void add_field_extras(const Schema::Field& field, Value& made) {
+    if (field.default_value) made.set("default", *field.default_value);
+    if (!field.description.empty()) made.set("description", field.description);
+}
+
+}  // namespace
+
 void add_limits(const Schema& schema, Value& made) {
     if (!schema.enum_values.empty()) made.set("enum", texts(schema.enum_values));
     if (!schema.pattern.empty()) made.set("pattern", schema.pattern);
@@ -74,23 +93,6 @@ void add_list_kind(const Schema& schema, Value& made) {
     }
 }
 
-/// How clients merge the field in a strategic merge patch.
-void add_patch_strategy(const Schema& schema, Value& made) {
-    std::string strategy;
-    if (schema.patch_merge) strategy = "merge";
-    if (schema.patch_replace) strategy = "replace";
-    if (schema.patch_retain_keys) strategy += strategy.empty() ? "retainKeys" : ",retainKeys";
-    if (!strategy.empty()) made.set("x-kubernetes-patch-strategy", strategy);
-    if (!schema.patch_merge_key.empty()) {
-        made.set("x-kubernetes-patch-merge-key", schema.patch_merge_key);
-    }
-}
-
-void add_field_extras(const Schema::Field& field, Value& made) {
-    if (field.default_value) made.set("default", *field.default_value);
-    if (!field.description.empty()) made.set("description", field.description);
-}
-
 Value required_of(const Schema& schema) {
     Value required = Value::array();
     for (const Schema::Field& field : schema.fields) {
@@ -98,8 +100,6 @@ Value required_of(const Schema& schema) {
     }
     return required;
 }
-
-}  // namespace
 
 Value ComponentWriter::reference(const Schema& schema) {
     if (schema.name.empty()) return body(schema);

@@ -8,6 +8,13 @@
 
 namespace muster::api {
 
+/// {"enum": ..., "pattern": ..., "minimum": ..., ...}: what limits a value, set in `made`.
+void add_limits(const Schema& schema, Value& made);
+/// The list type and its keys, set in `made`.
+void add_list_kind(const Schema& schema, Value& made);
+/// The names of the fields that must be there.
+Value required_of(const Schema& schema);
+
 /// Writes schemas for an OpenAPI document: named ones become components that are referred to.
 class ComponentWriter {
 public:

@@ -4,17 +4,11 @@
 #include <doctest/doctest.h>
 
 #include "api/definition.h"
-#include "api/json.h"
 #include "api/kind.h"
+#include "api/parsed_text.h"
 
 namespace muster::api {
 namespace {
-
-Value parsed(std::string_view text) {
-    auto result = parse_json(text);
-    REQUIRE(std::holds_alternative<Parsed>(result));
-    return std::get<Parsed>(std::move(result)).value;
-}
 
 TEST_CASE("every definition parses and every kind has its schemas") {
     CHECK(all_definitions().size() > 300);

@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "api/rules.h"
+#include "api/schema_document.h"
 
 namespace muster::api {
 namespace {
@@ -14,13 +15,6 @@ using Type = Schema::Type;
 constexpr const char* quantity_pattern =
     "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.["
     "0-9]*)?)|(\\.[0-9]+))))?$";
-
-Value texts(const std::vector<std::string>& list) {
-    Value array = Value::array();
-    for (const std::string& text : list)
-        array.push(text);
-    return array;
-}
 
 Value either_form() {
     return Value::object({{"anyOf", Value::array({Value::object({{"type", "integer"}}),
@@ -69,32 +63,6 @@ void add_rules(const Schema& schema, Value& made) {
     for (const Rule& rule : rules_of(schema))
         rules.push(Value::object({{"message", rule.message}, {"rule", rule.expression}}));
     made.set("x-kubernetes-validations", std::move(rules));
-}
-
-void add_limits(const Schema& schema, Value& made) {
-    if (!schema.enum_values.empty()) made.set("enum", texts(schema.enum_values));
-    if (!schema.pattern.empty()) made.set("pattern", schema.pattern);
-    const auto add = [&made](const char* key, const std::optional<std::int64_t>& limit) {
-        if (limit) made.set(key, *limit);
-    };
-    add("minimum", schema.minimum);
-    add("maximum", schema.maximum);
-    add("minLength", schema.min_length);
-    add("maxLength", schema.max_length);
-    add("minItems", schema.min_items);
-    add("maxItems", schema.max_items);
-    add("maxProperties", schema.max_properties);
-    if (schema.nullable) made.set("nullable", true);
-    if (schema.embedded_object) made.set("x-kubernetes-embedded-resource", true);
-    add_rules(schema, made);
-}
-
-void add_list_kind(const Schema& schema, Value& made) {
-    static constexpr const char* words[] = {"atomic", "set", "map"};
-    made.set("x-kubernetes-list-type", words[static_cast<std::size_t>(schema.list_kind)]);
-    if (schema.list_kind == ListKind::map) {
-        made.set("x-kubernetes-list-map-keys", texts(schema.list_keys));
-    }
 }
 
 bool is_builtin(const Schema& schema) {
@@ -197,6 +165,7 @@ Value structural(const Schema& given, Place place) {
     }
     if (schema.atomic_map || holds_reference(schema)) made.set("x-kubernetes-map-type", "atomic");
     add_limits(schema, made);
+    add_rules(schema, made);
     return made;
 }
 

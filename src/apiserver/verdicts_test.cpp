@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "api/json.h"
+#include "api/parsed_text.h"
 #include "apiserver/test_server.h"
 
 namespace muster::apiserver {
@@ -17,12 +17,6 @@ using api::Value;
 constexpr std::string_view recorded =
 #include "apiserver/verdicts.inc"
     ;
-
-Value parsed(std::string_view text) {
-    auto result = api::parse_json(text);
-    REQUIRE(std::holds_alternative<api::Parsed>(result));
-    return std::get<api::Parsed>(std::move(result)).value;
-}
 
 /// `body` as an object of the row, beside what the server added to the one that is there.
 Value object_of(const Value& row, const Value& body, const Value& there) {
@@ -69,7 +63,7 @@ ReplyPtr answer_to(TestServer& server, const Value& row) {
 
 TEST_CASE("objects at the rules of Kueue's and Ray's kinds are judged as by a real API server") {
     int count = 0;
-    const Value rows = parsed(recorded);
+    const Value rows = api::parsed(recorded);
     for (const Value& row : rows.items()) {
         const std::string text = to_json(row);
         CAPTURE(text);

@@ -6,17 +6,11 @@
 
 #include <doctest/doctest.h>
 
-#include "api/json.h"
 #include "api/kind.h"
+#include "api/parsed_text.h"
 
 namespace muster::api {
 namespace {
-
-Value parsed(std::string_view text) {
-    auto result = parse_json(text);
-    REQUIRE(std::holds_alternative<Parsed>(result));
-    return std::get<Parsed>(std::move(result)).value;
-}
 
 /// "field: text" of each error, a line each.
 std::string told(const FieldErrors& errors) {

@@ -3,17 +3,11 @@
 
 #include <doctest/doctest.h>
 
-#include "api/json.h"
 #include "api/kind.h"
+#include "api/parsed_text.h"
 
 namespace muster::api {
 namespace {
-
-Value parsed(std::string_view text) {
-    auto result = parse_json(text);
-    REQUIRE(std::holds_alternative<Parsed>(result));
-    return std::get<Parsed>(std::move(result)).value;
-}
 
 Value queue_with(std::string_view spec) {
     return parsed(R"({"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"ClusterQueue","spec":)" +

@@ -3,21 +3,11 @@
 
 #include <doctest/doctest.h>
 
-#include "api/json.h"
 #include "api/kueue/rules.h"
+#include "api/parsed_text.h"
 #include "base/random.h"
 
 namespace muster::api {
-namespace {
-
-Value parsed(std::string_view text) {
-    auto result = parse_json(text);
-    REQUIRE(std::holds_alternative<Parsed>(result));
-    return std::get<Parsed>(std::move(result)).value;
-}
-
-}  // namespace
-
 TEST_CASE("what domains share is said once") {
     const Value domains = parsed(R"({"levels":["block","kubernetes.io/hostname"],"domains":[
         {"values":["b1","node-1-gpu"],"count":2},{"values":["b1","node-27-gpu"],"count":2}]})");
