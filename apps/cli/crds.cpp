@@ -1,13 +1,12 @@
 // apps/cli/crds.cpp - `muster crds`: the custom kinds as documents that a cluster takes.
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "api/crd.h"
 #include "api/json.h"
 #include "api/yaml.h"
 #include "apps/cli/command.h"
 #include "apps/cli/verbs.h"
+#include "apps/up/data_directory.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -57,14 +56,6 @@ std::vector<const api::Kind*> chosen_kinds(const std::vector<std::string>& words
     return chosen;
 }
 
-std::string text_of_file(const std::string& name) {
-    std::ifstream file(name);
-    std::stringstream text;
-    text << file.rdbuf();
-    if (!file) throw Error(Reason::not_found, "error: " + name + " cannot be read");
-    return text.str();
-}
-
 api::Conversion conversion_of(const CrdsOptions& options) {
     api::Conversion conversion;
     const auto service = split_first(options.webhook_service, '/');
@@ -75,7 +66,7 @@ api::Conversion conversion_of(const CrdsOptions& options) {
     conversion.service_namespace = service->before;
     conversion.service_name = service->after;
     if (options.no_conversion) conversion.service_namespace.clear();
-    if (!options.ca_file.empty()) conversion.ca_bundle = text_of_file(options.ca_file);
+    if (!options.ca_file.empty()) conversion.ca_bundle = up::read_file(options.ca_file);
     return conversion;
 }
 

@@ -1,7 +1,6 @@
 // apps/operator/operator.cpp - waits for the kinds, then runs the controllers on one loop.
 #include "apps/operator/operator.h"
 
-#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "apps/up/data_directory.h"
 #include "apps/up/machine.h"
 #include "apps/up/outside.h"
+#include "apps/up/process.h"
 #include "apps/up/process_metrics.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -46,10 +46,7 @@ void say(const char* line) {
 class EndingSignals {
 public:
     EndingSignals() {
-        sigset_t set;
-        sigemptyset(&set);
-        sigaddset(&set, SIGTERM);
-        sigaddset(&set, SIGINT);
+        const sigset_t set = up::ending_signals();
         pthread_sigmask(SIG_BLOCK, &set, nullptr);
         fd_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
         VERIFY(fd_ >= 0);
@@ -68,11 +65,6 @@ private:
     int fd_ = -1;
 };
 
-Duration steady_time() {
-    const auto ticks = std::chrono::steady_clock::now().time_since_epoch();
-    return nanoseconds(std::chrono::nanoseconds(ticks).count());
-}
-
 control::ControlPlaneOptions control_options(const OperatorOptions& options,
                                              std::shared_ptr<Metrics> metrics) {
     const up::Config config = up::parse_config(
@@ -83,7 +75,7 @@ control::ControlPlaneOptions control_options(const OperatorOptions& options,
     control::ControlPlaneOptions made;
     made.queues = config.queues;
     made.metrics = std::move(metrics);
-    made.stopwatch = steady_time;
+    made.stopwatch = up::steady_time;
     return made;
 }
 
@@ -136,7 +128,7 @@ void Operator::elect(const OperatorOptions& options) {
     lease.ns = options.lease_ns;
     lease.name = options.lease_name;
     lease.identity = own_identity();
-    lease.stopwatch = steady_time;
+    lease.stopwatch = up::steady_time;
     kube::Elector::Events events;
     events.leading = [this] {
         say("leading");

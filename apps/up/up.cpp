@@ -23,6 +23,7 @@
 #include "apps/up/data_directory.h"
 #include "apps/up/machine.h"
 #include "apps/up/outside.h"
+#include "apps/up/process.h"
 #include "apps/up/process_metrics.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -247,10 +248,7 @@ void Parts::make_controllers() {
     options.cluster.certificate_authority_pem = prepared_.keys.authority.certificate_pem;
     options.queues = prepared_.config.queues;
     options.metrics = metrics_;
-    options.stopwatch = [] {
-        const auto ticks = std::chrono::steady_clock::now().time_since_epoch();
-        return nanoseconds(std::chrono::nanoseconds(ticks).count());
-    };
+    options.stopwatch = steady_time;
     add_controllers(*runner_, control_loop_, *server_, state_loop_, options);
 }
 
@@ -366,14 +364,6 @@ void Parts::stop(Pods pods) {
     // The journal writes what is still under way before it goes.
     run_on(state_loop_, [this] { store_ = nullptr; });
     state_loop_.stop();
-}
-
-sigset_t ending_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    return set;
 }
 
 int wait_for_signal(const sigset_t& signals) {
