@@ -291,8 +291,7 @@ IdSet<QueueId> Deciding::with_keepers(IdSet<QueueId> queues) const {
         const QueueEntry& entry = std::as_const(world).queue(other);
         if (entry.pending.is_strict() && !is_gathering(other) &&
             !roots.contains(world.tree.root_of(entry.plan.node)) &&
-            std::any_of(entry.places.begin(), entry.places.end(),
-                        [&](PlaceGroup group) { return wanted.contains(group); })) {
+            have_common(entry.places, wanted)) {
             queues.insert(other);
         }
     }

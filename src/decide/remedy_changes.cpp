@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
+#include "base/verify.h"
 #include "decide/remedy.h"
 
 namespace muster::decide {
@@ -168,8 +170,9 @@ std::vector<Change> with_label(const World& world, const Remedy& remedy) {
     NamespaceSet changed{remedy.ns, {}};
     const auto known = world.namespaces.find(remedy.ns);
     if (known != world.namespaces.end()) changed.labels = known->second;
-    const std::size_t equals = remedy.label.find('=');
-    changed.labels[remedy.label.substr(0, equals)] = remedy.label.substr(equals + 1);
+    const auto halves = split_first(remedy.label, '=');
+    VERIFY(halves.has_value());
+    changed.labels[std::string(halves->before)] = halves->after;
     return {std::move(changed)};
 }
 

@@ -302,9 +302,7 @@ void Deciding::gather() {
 void Deciding::gather_neighbours(const std::set<PlaceGroup>& places) {
     for (const auto& [root, members] : world.queues_by_root) {
         const bool shares = std::any_of(members.begin(), members.end(), [&](QueueId member) {
-            const auto& own = std::as_const(world).queue(member).places;
-            return std::any_of(own.begin(), own.end(),
-                               [&](PlaceGroup group) { return places.contains(group); });
+            return have_common(std::as_const(world).queue(member).places, places);
         });
         if (shares) gathering_trees.insert(root);
     }

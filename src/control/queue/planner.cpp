@@ -226,10 +226,7 @@ void QueuePlanner::take(const kube::Cache& seen, const decide::Decision& decisio
         queues_to_write_.insert({cluster_queues, "", name});
     for (const auto& [ns, name] : decision.changed_local_queues)
         queues_to_write_.insert({local_queues, ns, name});
-    if (shares_fairly_ && !decision.changed_queues.empty()) {
-        for (const kube::ObjectPtr& cohort : seen.list(cohorts))
-            queues_to_write_.insert(cohort->key);
-    }
+    if (!decision.changed_queues.empty()) add_shares(seen, queues_to_write_);
     for (const decide::Evict& evict : decision.evicts) {
         mark(evict.workload);
         const auto found = key_of_.find(evict.workload);
@@ -370,6 +367,13 @@ void QueuePlanner::write_wrapper(const kube::Cache& seen, const api::Key& key, T
     send(entry, *object, status, result);
 }
 
+// Every use of a queue changes the shares of its cohorts.
+void QueuePlanner::add_shares(const kube::Cache& seen, std::set<api::Key>& keys) const {
+    if (!shares_fairly_) return;
+    for (const kube::ObjectPtr& cohort : seen.list(cohorts))
+        keys.insert(cohort->key);
+}
+
 void QueuePlanner::write_queues(const kube::Cache& seen, Time now, Reconciled& result) {
     std::set<api::Key> keys = std::exchange(queues_to_write_, {});
     std::set<api::Key> behind;
@@ -379,10 +383,7 @@ void QueuePlanner::write_queues(const kube::Cache& seen, Time now, Reconciled& r
         behind.insert({cluster_queues, "", found->second});
         if (seen.find(key) == nullptr) led_to_.erase(found);
     }
-    if (shares_fairly_ && !behind.empty()) {
-        for (const kube::ObjectPtr& cohort : seen.list(cohorts))
-            keys.insert(cohort->key);
-    }
+    if (!behind.empty()) add_shares(seen, keys);
     keys.merge(behind);
     for (const api::Key& key : keys) {
         const kube::ObjectPtr object = seen.find(key);

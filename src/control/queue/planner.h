@@ -93,6 +93,7 @@ private:
     void write_wrapper(const kube::Cache& seen, const api::Key& key, Time now, Reconciled& result);
     void take_back_workload(const kube::Object& wrapper, const kube::Object& workload);
     void speak_again();
+    void add_shares(const kube::Cache& seen, std::set<api::Key>& keys) const;
     void write_queues(const kube::Cache& seen, Time now, Reconciled& result);
     void write_cluster_queue(const kube::Object& queue, Time now, Reconciled& result);
     void write_local_queue(const kube::Cache& seen, const kube::Object& queue, Time now,

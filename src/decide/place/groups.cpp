@@ -41,4 +41,8 @@ bool have_common(const std::vector<PlaceGroup>& a, const std::vector<PlaceGroup>
     return false;
 }
 
+bool have_common(const std::vector<PlaceGroup>& a, const std::set<PlaceGroup>& b) {
+    return std::any_of(a.begin(), a.end(), [&b](PlaceGroup group) { return b.contains(group); });
+}
+
 }  // namespace muster::decide

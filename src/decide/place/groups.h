@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "decide/workload.h"
@@ -19,5 +20,6 @@ std::vector<std::optional<PlaceGroup>> place_groups_of(
 
 /// Whether they have one in common. Requires: both are sorted.
 bool have_common(const std::vector<PlaceGroup>& a, const std::vector<PlaceGroup>& b);
+bool have_common(const std::vector<PlaceGroup>& a, const std::set<PlaceGroup>& b);
 
 }  // namespace muster::decide
