@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "base/verify.h"
+#include "control/queue/names.h"
 
 namespace muster::load {
 namespace {
 
 using api::Value;
+namespace names = control::queue;
 
-constexpr const char* kueue = "kueue.x-k8s.io";
-constexpr const char* kueue_version = "v1beta2";
 constexpr const char* flavor_name = "load";
 
 std::string namespace_of(std::int64_t cohort) {
@@ -24,15 +24,16 @@ std::string queue_name(std::int64_t cohort, std::int64_t queue) {
     return "load-" + std::to_string(cohort) + "-" + std::to_string(queue);
 }
 
-Creation kueue_object(const char* kind, const char* plural, std::string ns, std::string name,
-                      Value spec) {
+Creation kueue_object(const char* kind, const api::GroupResource& resource, std::string ns,
+                      std::string name, Value spec) {
     Value metadata = Value::object({{"name", name}});
     if (!ns.empty()) metadata.set("namespace", ns);
-    Value body = Value::object({{"apiVersion", std::string(kueue) + "/" + kueue_version},
+    Value body = Value::object({{"apiVersion", names::kueue_api_version},
                                 {"kind", kind},
                                 {"metadata", std::move(metadata)},
                                 {"spec", std::move(spec)}});
-    return {{kueue, plural}, kueue_version, std::move(ns), std::move(name), std::move(body)};
+    return {resource, std::string(names::kueue_version), std::move(ns), std::move(name),
+            std::move(body)};
 }
 
 Creation cluster_queue(const LoadPlan& plan, std::int64_t cohort, std::int64_t queue) {
@@ -44,7 +45,7 @@ Creation cluster_queue(const LoadPlan& plan, std::int64_t cohort, std::int64_t q
     Value group = Value::object({{"coveredResources", Value::array({"cpu"})},
                                  {"flavors", Value::array({std::move(flavor)})}});
     return kueue_object(
-        "ClusterQueue", "clusterqueues", {}, queue_name(cohort, queue),
+        "ClusterQueue", names::cluster_queues, {}, queue_name(cohort, queue),
         Value::object({{"cohortName", namespace_of(cohort)},
                        {"namespaceSelector", Value::object()},
                        {"queueingStrategy", "BestEffortFIFO"},
@@ -108,7 +109,7 @@ std::vector<Creation> structure(const LoadPlan& plan) {
     std::vector<Creation> all;
     for (std::int64_t cohort = 0; cohort < plan.cohorts; ++cohort) {
         const std::string name = namespace_of(cohort);
-        all.push_back({{"", "namespaces"},
+        all.push_back({names::namespaces,
                        "v1",
                        {},
                        name,
@@ -116,14 +117,13 @@ std::vector<Creation> structure(const LoadPlan& plan) {
                                       {"kind", "Namespace"},
                                       {"metadata", Value::object({{"name", name}})}})});
     }
-    all.push_back(
-        kueue_object("ResourceFlavor", "resourceflavors", {}, flavor_name, Value::object()));
+    all.push_back(kueue_object("ResourceFlavor", names::flavors, {}, flavor_name, Value::object()));
     for (std::int64_t cohort = 0; cohort < plan.cohorts; ++cohort) {
         for (std::int64_t queue = 0; queue < plan.queues; ++queue) {
             all.push_back(cluster_queue(plan, cohort, queue));
             const std::string name = queue_name(cohort, queue);
-            all.push_back(kueue_object("LocalQueue", "localqueues", namespace_of(cohort), name,
-                                       Value::object({{"clusterQueue", name}})));
+            all.push_back(kueue_object("LocalQueue", names::local_queues, namespace_of(cohort),
+                                       name, Value::object({{"clusterQueue", name}})));
         }
     }
     return all;
@@ -141,7 +141,7 @@ Creation workload_of(const LoadPlan& plan, const Arrival& arrival) {
         {{"restartPolicy", "Never"}, {"containers", Value::array({std::move(container)})}});
     Value set = Value::object(
         {{"name", "main"}, {"count", 1}, {"template", Value::object({{"spec", std::move(pod)}})}});
-    return kueue_object("Workload", "workloads", namespace_of(arrival.cohort),
+    return kueue_object("Workload", names::workloads, namespace_of(arrival.cohort),
                         queue + "-" + kind.name + "-" + std::to_string(arrival.number),
                         Value::object({{"queueName", queue},
                                        {"priority", kind.priority},

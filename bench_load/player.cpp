@@ -6,6 +6,7 @@
 
 #include "api/json.h"
 #include "control/conditions.h"
+#include "control/queue/names.h"
 #include "control/queue/workload.h"
 #include "kube/request.h"
 
@@ -17,7 +18,7 @@ namespace queue = control::queue;
 
 constexpr std::int64_t in_flight_max = 256;  // Creations that wait for their answers.
 constexpr Duration tick = milliseconds(10);
-const kube::Target workloads{{"kueue.x-k8s.io", "workloads"}, "v1beta2"};
+const kube::Target workloads{queue::workloads, std::string(queue::kueue_version)};
 
 std::string said(const net::Response& response) {
     return std::to_string(response.status) + " " + (response.body ? *response.body : "");

@@ -4,6 +4,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import tempfile
 import shutil
 import time
@@ -12,6 +13,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 MUSTER = pathlib.Path(os.environ.get("MUSTER", ROOT / "build/release/muster"))
+sys.path.insert(0, str(ROOT / "test"))
+from waiting import until  # noqa: E402  (in the folder just named)
 
 
 class Muster:
@@ -67,13 +70,7 @@ class Muster:
 
     def until(self, what: str, true, timeout: float = 60):
         """Asks again and again until `true()` gives something; that is returned."""
-        deadline = time.time() + timeout
-        while True:
-            seen = true()
-            if seen:
-                return seen
-            assert time.time() < deadline, f"not within {timeout} s: {what}"
-            time.sleep(0.1)
+        return until(what, true, timeout)
 
     def memory_mb(self) -> float:
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():

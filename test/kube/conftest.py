@@ -4,25 +4,15 @@ import pathlib
 import shutil
 import sys
 import tempfile
-import time
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 MUSTER = pathlib.Path(os.environ.get("MUSTER", ROOT / "build/release/muster"))
 sys.path.insert(0, str(ROOT / "test/kubernetes"))
-from cluster import Cluster  # noqa: E402  (in the folder just named)
-
-
-def until(what: str, true, timeout: float = 60):
-    """Asks again and again until `true()` gives something; that is returned."""
-    deadline = time.time() + timeout
-    while True:
-        seen = true()
-        if seen:
-            return seen
-        assert time.time() < deadline, f"not within {timeout} s: {what}"
-        time.sleep(0.05)
+sys.path.insert(0, str(ROOT / "test"))
+from cluster import Cluster  # noqa: E402  (in the folders just named)
+from waiting import until  # noqa: E402, F401  (tests take it from here)
 
 
 @pytest.fixture
