@@ -40,6 +40,7 @@ def checks(every_file: bool) -> list[tuple[str, list[str]]]:
         ("configure", ["cmake", "--preset", "dev"]),
         ("build", ["cmake", "--build", "build/dev", "-j", str(os.cpu_count())]),
         ("deploy/crds as printed", [python, "scripts/write_crds.py", "--check", "--muster", "build/dev/muster"]),
+        ("roles in deploy/ as printed", [python, "scripts/write_deploy.py", "--check", "--roles-only", "--muster", "build/dev/muster"]),
         ("headers stand alone", ["cmake", "--build", "build/dev", "-j", str(os.cpu_count()), "--target",
                                  "all_verify_interface_header_sets"]),
         ("unit tests and scenarios", ["ctest", "--test-dir", "build/dev", "--output-on-failure", "-j2"]),

@@ -3,22 +3,41 @@
 import argparse
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUITES = ["unit", "sim", "docs", "kubectl", "kube", "e2e"]
+LONGEST = 1500  # Seconds that one command of a suite may take.
 
 
 def commands(suite: str, options: argparse.Namespace) -> list[list[str]]:
     """What to run for a suite."""
-    pytest = [str(options.python_home / "bin/python"), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    pytest = [str(options.python_home / "bin/python"), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "faulthandler_timeout=600"]
     if suite == "unit":
-        return [["ctest", "--test-dir", str(options.build), "--output-on-failure", "-j2"],
+        return [["ctest", "--test-dir", str(options.build), "--output-on-failure", "-j2", "--timeout", "900"],
                 pytest + ["scripts"]]
     if suite == "sim":
         return [[str(options.build / "muster_sim"), "--seeds", "40"]]
     return [pytest + [f"test/{suite}"]]
+
+
+def passes(command: list[str], env: dict[str, str]) -> bool:
+    """Runs a command. One that does not come to its end is ended, with all that it started: a hang is a failure."""
+    with subprocess.Popen(command, cwd=ROOT, env=env, start_new_session=True) as process:
+        try:
+            return process.wait(timeout=LONGEST) == 0
+        except BaseException as problem:
+            os.killpg(process.pid, signal.SIGINT)
+            try:
+                process.wait(timeout=60)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+            if not isinstance(problem, subprocess.TimeoutExpired):
+                raise
+            print(f"not done after {LONGEST} s: {' '.join(command)}", flush=True)
+            return False
 
 
 def main() -> int:
@@ -34,7 +53,7 @@ def main() -> int:
     for suite in options.suites:
         for command in commands(suite, options):
             print(f"--- {suite}: {' '.join(command)}", flush=True)
-            if subprocess.run(command, cwd=ROOT, env=env, check=False).returncode != 0:
+            if not passes(command, env):
                 failed.append(suite)
     for suite in failed:
         print(f"FAILED: {suite}; run it alone with ./dev test {suite}", flush=True)

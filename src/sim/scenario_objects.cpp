@@ -5,6 +5,7 @@
 
 #include "control/queue/fold.h"
 #include "control/queue/names.h"
+#include "decide/place/operator_text.h"
 
 namespace muster::sim {
 namespace {
@@ -44,25 +45,6 @@ const char* to_text(decide::StopPolicy stop) {
     return "None";
 }
 
-const char* to_text(decide::Requirement::Op op) {
-    using Op = decide::Requirement::Op;
-    switch (op) {
-        case Op::in:
-            return "In";
-        case Op::not_in:
-            return "NotIn";
-        case Op::exists:
-            return "Exists";
-        case Op::does_not_exist:
-            return "DoesNotExist";
-        case Op::greater:
-            return "Gt";
-        case Op::less:
-            return "Lt";
-    }
-    return "In";
-}
-
 Value to_taints(const std::vector<decide::Taint>& taints) {
     using Effect = decide::Taint::Effect;
     Value made = Value::array();
@@ -93,8 +75,8 @@ Value to_expressions(const std::vector<decide::Requirement>& requirements) {
         Value values = Value::array();
         for (const std::string& value : requirement.values)
             values.push(value);
-        Value each =
-            Value::object({{"key", requirement.key}, {"operator", to_text(requirement.op)}});
+        Value each = Value::object(
+            {{"key", requirement.key}, {"operator", decide::operator_text(requirement.op)}});
         if (!values.empty()) each.set("values", std::move(values));
         made.push(std::move(each));
     }

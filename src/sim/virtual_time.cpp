@@ -3,7 +3,14 @@
 
 #include <algorithm>
 
+#include "sim/broken.h"
+
 namespace muster::sim {
+namespace {
+
+constexpr std::int64_t most_at_once = 2'000'000;
+
+}  // namespace
 
 Time VirtualLoop::now() const {
     return time_.now_ + skew_;
@@ -53,6 +60,7 @@ bool VirtualTime::has_tasks() const {
 }
 
 bool VirtualTime::step(Time end) {
+    if (++ran_ > most_at_once) throw Broken{"tasks go on and on, and the time stands still"};
     std::vector<VirtualLoop*> ready;
     for (const auto& loop : loops_) {
         if (!loop->tasks_.empty()) ready.push_back(loop.get());
@@ -65,16 +73,21 @@ bool VirtualTime::step(Time end) {
         return true;
     }
     if (timers_.empty() || timers_.begin()->first.first > end) {
-        now_ = end;
+        move_to(end);
         return false;
     }
     const auto first = timers_.begin();
     const Loop::Task task = std::move(first->second.task);
-    now_ = first->first.first;
+    move_to(first->first.first);
     due_.erase(first->first.second);
     timers_.erase(first);
     task();
     return true;
+}
+
+void VirtualTime::move_to(Time time) {
+    if (time != now_) ran_ = 0;
+    now_ = time;
 }
 
 }  // namespace muster::sim

@@ -50,7 +50,8 @@ public:
     Time now() const { return now_; }
 
     /// Runs one task, or the earliest timer when no task waits. False when there is neither before
-    /// `end`; then the time is `end`.
+    /// `end`; then the time is `end`. Throws Broken when very many have run and the time is the
+    /// same: whoever runs keeps itself busy.
     bool step(Time end);
 
     /// Some task could run now.
@@ -61,6 +62,7 @@ public:
 
 private:
     friend class VirtualLoop;
+    void move_to(Time time);
     struct Timer {
         VirtualLoop* loop;
         Loop::Task task;
@@ -72,6 +74,7 @@ private:
     std::map<std::pair<Time, std::uint64_t>, Timer> timers_;
     std::map<std::uint64_t, Time> due_;
     std::uint64_t last_timer_ = 0;
+    std::int64_t ran_ = 0;  // Since the time has moved.
 };
 
 }  // namespace muster::sim

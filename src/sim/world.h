@@ -17,6 +17,7 @@
 #include "control/control_plane.h"
 #include "control/runner.h"
 #include "kube/in_process_transport.h"
+#include "sim/broken.h"
 #include "sim/checks.h"
 #include "sim/fake_node.h"
 #include "sim/faults.h"
@@ -26,11 +27,6 @@
 #include "store/store.h"
 
 namespace muster::sim {
-
-/// Something that must never be so, or never came true.
-struct Broken {
-    std::string what;
-};
 
 /// Whether the faults of a run strike.
 enum class Sky { calm, as_drawn };
