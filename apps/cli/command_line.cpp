@@ -10,12 +10,28 @@
 #include "apps/operator/operator.h"
 #include "apps/replay/replay_command.h"
 #include "apps/up/up.h"
+#include "base/log_format.h"
 
 namespace muster::cli {
 namespace {
 
 /// A verb that was chosen, to be run once everything is parsed.
 using Chosen = std::function<int()>;
+
+/// How loud the log is, and for whom.
+void add_log_flags(CLI::App& verb) {
+    verb.add_option_function<std::string>(
+            "--log-level", [](const std::string& word) { set_log_level(*find_log_level(word)); },
+            "debug, info, warning or error")
+        ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+    verb.add_option_function<std::string>(
+            "--log-format",
+            [](const std::string& word) {
+                set_log_format(word == "json" ? LogFormat::json : LogFormat::text);
+            },
+            "text or json")
+        ->check(CLI::IsMember({"text", "json"}));
+}
 
 void add_up(CLI::App& app, Chosen& chosen) {
     auto* verb = app.add_subcommand("up", "Run everything on this machine");
@@ -29,7 +45,28 @@ void add_up(CLI::App& app, Chosen& chosen) {
     verb->add_option("--config", options->config, "A file of Kueue's Configuration");
     verb->add_option("--feature-gates", options->feature_gates,
                      "Kueue's feature gates: NAME=true|false,...");
+    verb->add_flag("--api-only", options->api_only,
+                   "The API server alone, without controllers and nodes: for tests of controllers");
+    add_log_flags(*verb);
     verb->callback([&chosen, options] { chosen = [options] { return up::run_up(*options); }; });
+}
+
+void add_webhook_options(CLI::App& verb, on_cluster::WebhookOptions& options) {
+    using Wish = on_cluster::WebhookOptions::Wish;
+    verb.add_option_function<bool>(
+        "--webhooks", [&options](bool on) { options.wish = on ? Wish::on : Wish::off; },
+        "true|false: serve admission and conversion webhooks; when not given: in a pod, or with "
+        "--webhook-url");
+    verb.add_option("--webhook-listen", options.listen, "ADDRESS:PORT of the webhooks")
+        ->capture_default_str();
+    verb.add_option("--webhook-service", options.service,
+                    "NAMESPACE/NAME of the Service in front of them")
+        ->capture_default_str();
+    verb.add_option("--webhook-url", options.url,
+                    "https://HOST:PORT, for an API server that reaches no Service");
+    verb.add_option("--webhook-secret", options.secret,
+                    "Secret with their certificates, in the Service's namespace")
+        ->capture_default_str();
 }
 
 void add_operator(CLI::App& app, const std::shared_ptr<Globals>& globals, Chosen& chosen) {
@@ -40,8 +77,18 @@ void add_operator(CLI::App& app, const std::shared_ptr<Globals>& globals, Chosen
     verb->add_option("--feature-gates", options->feature_gates,
                      "Kueue's feature gates: NAME=true|false,...");
     verb->add_flag("--leader-elect", options->leader_elect, "Of several only one works at a time");
-    verb->add_option("--leader-elect-namespace", options->lease_ns, "Where the Lease is")
-        ->capture_default_str();
+    verb->add_option("--leader-elect-namespace", options->lease_ns,
+                     "Where the Lease is (muster-system)");
+    verb->add_option("--leader-elect-name", options->lease_name,
+                     "What the Lease is called (muster-operator)");
+    verb->add_option("--health-probe-bind-address", options->health_address,
+                     "ADDRESS:PORT of /healthz and /readyz; :PORT for every address");
+    verb->add_option("--metrics-bind-address", options->metrics_address,
+                     "ADDRESS:PORT of /metrics, over TLS");
+    verb->add_option("--pprof-bind-address", options->profile_address,
+                     "ADDRESS:PORT of /debug/pprof/profile");
+    add_log_flags(*verb);
+    add_webhook_options(*verb, options->webhooks);
     verb->callback([&chosen, globals, options] {
         chosen = [globals, options] {
             options->connection = connection_of(*globals);
@@ -296,6 +343,20 @@ void add_crds(CLI::App& app, Chosen& chosen) {
     verb->callback([&chosen, options] { chosen = [options] { return crds(*options); }; });
 }
 
+void add_rbac(CLI::App& app, Chosen& chosen) {
+    auto* verb = app.add_subcommand(
+        "rbac", "Print the roles that `muster operator` needs on a cluster, and roles for people");
+    auto options = std::make_shared<RbacOptions>();
+    verb->add_option("--install-namespace", options->ns, "Where the operator runs")
+        ->capture_default_str();
+    verb->add_option("--prefix", options->prefix, "What the names begin with")
+        ->capture_default_str();
+    verb->add_option("-o,--output", options->output, "yaml or json")
+        ->check(CLI::IsMember({"yaml", "json"}))
+        ->capture_default_str();
+    verb->callback([&chosen, options] { chosen = [options] { return rbac(*options); }; });
+}
+
 void add_replay(CLI::App& app, Chosen& chosen) {
     auto* verb = app.add_subcommand("replay", "Play a recorded trace under several policies");
     auto options = std::make_shared<replay::ReplayOptions>();
@@ -312,7 +373,7 @@ void add_replay(CLI::App& app, Chosen& chosen) {
 }
 
 /// Verbs of the design that are not built yet say so.
-constexpr std::string_view missing_verbs[] = {"submit", "when", "what-if", "acct", "rbac"};
+constexpr std::string_view missing_verbs[] = {"submit", "when", "what-if", "acct"};
 
 void refuse_missing(const std::vector<std::string>& arguments) {
     if (arguments.empty()) return;
@@ -348,6 +409,7 @@ int run(const std::vector<std::string>& arguments) {
     add_up(app, chosen);
     add_replay(app, chosen);
     add_crds(app, chosen);
+    add_rbac(app, chosen);
     for (auto* add : {add_operator, add_get, add_describe, add_writes, add_delete, add_wait,
                       add_logs, add_exec, add_changes, add_scale, add_questions})
         add(app, globals, chosen);

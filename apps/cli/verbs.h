@@ -122,6 +122,13 @@ struct CrdsOptions {
 };
 int crds(const CrdsOptions& options);
 
+struct RbacOptions {
+    std::string prefix = "muster";
+    std::string ns = "muster-system";
+    std::string output = "yaml";
+};
+int rbac(const RbacOptions& options);
+
 int why(Command& command, const std::string& target, const std::string& output);
 int queue(Command& command, bool all_namespaces);
 int nodes(Command& command);

@@ -2,6 +2,7 @@
 #include "apps/operator/operator.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <set>
@@ -13,7 +14,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "apps/operator/endpoints.h"
 #include "apps/operator/presence.h"
+#include "apps/operator/process_options.h"
 #include "apps/up/config.h"
 #include "apps/up/data_directory.h"
 #include "apps/up/machine.h"
@@ -26,6 +29,7 @@
 #include "base/verify.h"
 #include "control/control_plane.h"
 #include "control/runner.h"
+#include "kube/counted_transport.h"
 #include "kube/lease.h"
 #include "net/asio_loop.h"
 #include "net/secret.h"
@@ -35,7 +39,10 @@ namespace {
 
 constexpr Duration look_again = seconds(2);
 constexpr Duration synced_look = milliseconds(20);
-constexpr Duration release_patience = seconds(3);
+constexpr Duration beat_every = seconds(1);
+constexpr Duration server_look = seconds(5);
+/// Writes under way are waited for so long at the end, and the Lease to be given back.
+constexpr Duration ending_patience = seconds(8);
 
 void say(const char* line) {
     std::printf("%s\n", line);
@@ -65,13 +72,19 @@ private:
     int fd_ = -1;
 };
 
-control::ControlPlaneOptions control_options(const OperatorOptions& options,
-                                             std::shared_ptr<Metrics> metrics) {
-    const up::Config config = up::parse_config(
+up::Config configuration(const OperatorOptions& options) {
+    up::Config config = up::parse_config(
         options.config, options.config.empty() ? std::string() : up::read_file(options.config),
         options.feature_gates);
     for (const std::string& warning : config.queues.warnings)
         log_warning("config", warning);
+    for (const std::string& section : without_effect(config.process))
+        log_warning("config", section + ": without effect");
+    return config;
+}
+
+control::ControlPlaneOptions control_options(const up::Config& config,
+                                             std::shared_ptr<Metrics> metrics) {
     control::ControlPlaneOptions made;
     made.queues = config.queues;
     made.metrics = std::move(metrics);
@@ -84,58 +97,87 @@ std::string own_identity() {
     return up::machine_name() + "_" + to_hex(net::secret_bytes(8));
 }
 
+/// The server is that of the pod that this runs in.
+bool is_own_cluster(const kube::Connection& connection) {
+    const char* host = std::getenv("KUBERNETES_SERVICE_HOST");
+    return host != nullptr && *host != '\0' && connection.server.find(host) != std::string::npos;
+}
+
 /// Everything of a running operator. Lives on one loop.
 class Operator {
 public:
-    Operator(net::AsioLoop& loop, const OperatorOptions& options);
+    Operator(net::AsioLoop& loop, const OperatorOptions& options, const up::Config& config);
 
     void start();
-    /// Lets go of the Lease, so that another one may go on at once; then `done`.
+    /// Says that it is not ready, begins nothing more, lets the writes under way come to their end
+    /// and gives the Lease back, so that another one may go on at once; then `done`.
     void stop(std::function<void()> done);
     /// Another one may be working: this one must not.
     bool lost() const { return lost_; }
 
 private:
-    void elect(const OperatorOptions& options);
+    void elect(kube::LeaseOptions lease);
+    void lead();
     void look_for_kinds();
     void take_presence(const Presence& presence);
     void wait_for_sight();
+    void beat();
+    void look_at_server();
+    void take_role(Vitals::Role role);
+    void tell();
 
     net::AsioLoop& loop_;
     std::shared_ptr<Metrics> metrics_ = std::make_shared<Metrics>();
-    kube::HttpTransport transport_;
+    kube::HttpTransport http_;
+    kube::CountedTransport transport_;
     control::Runner runner_;
     up::Outside outside_;
+    Endpoints endpoints_;
+    std::unique_ptr<Webhooks> webhooks_;      // Null: nobody asks.
     std::unique_ptr<kube::Elector> elector_;  // Null: this one always works.
+    Gauge* leads_ = nullptr;                  // With an election only.
+    Vitals vitals_;
     std::set<std::string> said_;
     bool lost_ = false;
 };
 
-Operator::Operator(net::AsioLoop& loop, const OperatorOptions& options)
+Operator::Operator(net::AsioLoop& loop, const OperatorOptions& options, const up::Config& config)
     : loop_(loop),
-      transport_(loop, loop, options.connection, {}, kube::HttpTransport::Sends::together),
+      http_(loop, loop, options.connection, {}, kube::HttpTransport::Sends::together),
+      transport_(http_, metrics_),
       runner_(
           transport_, loop,
           [this](const control::Call& call, auto done) { outside_.ask(call, std::move(done)); }),
-      outside_(loop, nullptr, [this]() -> const kube::Cache& { return runner_.seen(); }) {
+      outside_(loop, nullptr, [this]() -> const kube::Cache& { return runner_.seen(); }),
+      endpoints_(endpoints_of(options, config.process), loop, transport_, metrics_,
+                 up::steady_time) {
     up::add_process_metrics(metrics_);
-    control::add_operator_controllers(runner_, control_options(options, metrics_));
-    if (options.leader_elect) elect(options);
+    const control::ControlPlaneOptions control = control_options(config, metrics_);
+    control::add_operator_controllers(runner_, control);
+    if (wants_webhooks(options.webhooks, is_own_cluster(options.connection))) {
+        webhooks_ =
+            std::make_unique<Webhooks>(transport_, loop, options.webhooks, control.queues.jobs);
+    }
+    if (auto lease = election_of(options, config.process)) elect(std::move(*lease));
 }
 
-void Operator::elect(const OperatorOptions& options) {
-    kube::LeaseOptions lease;
-    lease.ns = options.lease_ns;
-    lease.name = options.lease_name;
+void Operator::elect(kube::LeaseOptions lease) {
+    leads_ = &metrics_
+                  ->gauges({"leader_election_master_status",
+                            "Whether this one works (1) or waits for its turn (0).",
+                            {"name"}})
+                  .with({lease.name});
     lease.identity = own_identity();
     lease.stopwatch = up::steady_time;
     kube::Elector::Events events;
     events.leading = [this] {
         say("leading");
-        look_for_kinds();
+        leads_->set(1);
+        lead();
     };
-    events.following = [](const std::string& holder) {
+    events.following = [this](const std::string& holder) {
         log_info("operator", holder + " is working; waiting for its Lease");
+        take_role(Vitals::Role::following);
     };
     events.lost = [this] {
         log_error("operator", "the Lease is lost: ending, another one takes over");
@@ -148,14 +190,56 @@ void Operator::elect(const OperatorOptions& options) {
 }
 
 void Operator::start() {
+    beat();
+    look_at_server();
+    if (webhooks_) webhooks_->start();
     if (elector_) return elector_->start();
+    lead();
+}
+
+void Operator::lead() {
+    take_role(Vitals::Role::working);
+    if (webhooks_) webhooks_->lead();
     look_for_kinds();
 }
 
 void Operator::stop(std::function<void()> done) {
+    take_role(Vitals::Role::ending);
     runner_.stop();
-    if (elector_) return elector_->release(std::move(done));
-    done();
+    transport_.when_written([this, done = std::move(done)]() mutable {
+        if (elector_) return elector_->release(std::move(done));
+        done();
+    });
+}
+
+void Operator::take_role(Vitals::Role role) {
+    vitals_.role = role;
+    tell();
+}
+
+void Operator::tell() {
+    vitals_.beat = up::steady_time();
+    if (webhooks_) vitals_.parts = {{"webhooks", webhooks_->problem()}};
+    endpoints_.tell(vitals_);
+}
+
+/// As long as this comes back, the loop moves.
+void Operator::beat() {
+    tell();
+    loop_.after(beat_every, [this] { beat(); });
+}
+
+void Operator::look_at_server() {
+    net::Request request;
+    request.method = "GET";
+    request.path = "/version";
+    request.body = make_bytes("");
+    transport_.send(std::move(request), [this](const net::Response& response) {
+        const bool refuses = response.status == 401 || response.status == 403;
+        vitals_.refusal = refuses ? std::to_string(response.status) : "";
+        if (response.status != 0) vitals_.answered = up::steady_time();
+        loop_.after(server_look, [this] { look_at_server(); });
+    });
 }
 
 void Operator::look_for_kinds() {
@@ -164,6 +248,7 @@ void Operator::look_for_kinds() {
 }
 
 void Operator::take_presence(const Presence& presence) {
+    vitals_.missing = join(presence.missing, "; ");
     for (const std::string& line : presence.missing) {
         if (said_.insert(line).second) log_warning("operator", "waiting: " + line);
     }
@@ -178,10 +263,12 @@ void Operator::take_presence(const Presence& presence) {
 }
 
 void Operator::wait_for_sight() {
-    if (!runner_.seen().synced()) {
+    if (!runner_.seen().synced() || (webhooks_ && !webhooks_->is_published())) {
         loop_.after(synced_look, [this] { wait_for_sight(); });
         return;
     }
+    vitals_.sight = Vitals::Sight::whole;
+    tell();
     say("ready");
     log_info("operator", "everything is seen; stop with SIGTERM");
 }
@@ -191,14 +278,14 @@ void Operator::wait_for_sight() {
 int run_operator(const OperatorOptions& options) {
     const EndingSignals signals;
     net::AsioLoop loop;
-    Operator running(loop, options);
+    Operator running(loop, options, configuration(options));
     bool ending = false;
     const auto watch = loop.watch(signals.fd(), {true, false}, [&](net::AsioLoop::Interest) {
         signals.take();
         // A second signal, or a server that does not answer, does not hold it up.
         if (std::exchange(ending, true)) return loop.stop();
         running.stop([&] { loop.stop(); });
-        loop.after(release_patience, [&] { loop.stop(); });
+        loop.after(ending_patience, [&] { loop.stop(); });
     });
     loop.post([&] { running.start(); });
     loop.run();

@@ -3,18 +3,23 @@
 
 #include <string>
 
+#include "apps/operator/webhooks.h"
 #include "kube/http_transport.h"
 
 namespace muster::on_cluster {
 
-/// What the command line says.
+/// What the command line says; it goes before what the file says. Empty: not said.
 struct OperatorOptions {
     kube::Connection connection;
     std::string config;         // A file of Kueue's Configuration; may be empty.
     std::string feature_gates;  // "A=true,B=false"; not when the file has some.
     bool leader_elect = false;  // Of several operators one works at a time.
-    std::string lease_ns = "muster-system";
-    std::string lease_name = "muster-operator";
+    std::string lease_ns;
+    std::string lease_name;
+    std::string health_address;  // "ADDRESS:PORT", ":PORT"; "0": nowhere.
+    std::string metrics_address;
+    std::string profile_address;
+    WebhookOptions webhooks;
 };
 
 /// Runs until SIGTERM or SIGINT; prints `ready` when everything is seen and decided upon. Waits for

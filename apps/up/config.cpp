@@ -67,6 +67,7 @@ Config parse_config(const std::string& path, const std::string& text, const std:
                          wrong->text());
     }
     config.queues = std::get<control::queue::Settings>(read);
+    config.process = control::queue::read_process_settings(text);
     return config;
 }
 

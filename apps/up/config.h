@@ -5,13 +5,15 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "control/queue/process_settings.h"
 #include "control/queue/settings.h"
 
 namespace muster::up {
 
 /// What the file sets.
 struct Config {
-    control::queue::Settings queues;          // See control/queue/configuration.h.
+    control::queue::Settings queues;  // See control/queue/configuration.h.
+    control::queue::ProcessSettings process;
     std::vector<agent::ImageMapping> images;  // Before the usual ones.
 };
 

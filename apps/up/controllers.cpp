@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "api/json.h"
+#include "api/status.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -24,14 +25,7 @@ net::Response json_response(std::string text) {
 }
 
 net::Response failure(Reason reason, const std::string& message) {
-    const api::Value status = api::Value::object({{"kind", "Status"},
-                                                  {"apiVersion", "v1"},
-                                                  {"metadata", api::Value::object()},
-                                                  {"status", "Failure"},
-                                                  {"message", message},
-                                                  {"reason", reason_word(reason)},
-                                                  {"code", reason_code(reason)}});
-    net::Response response = json_response(api::to_json(status));
+    net::Response response = json_response(api::to_json(api::failure_status(reason, message)));
     response.status = reason_code(reason);
     return response;
 }

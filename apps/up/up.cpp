@@ -21,6 +21,7 @@
 #include "apps/up/config.h"
 #include "apps/up/controllers.h"
 #include "apps/up/data_directory.h"
+#include "apps/up/listen.h"
 #include "apps/up/machine.h"
 #include "apps/up/outside.h"
 #include "apps/up/process.h"
@@ -44,28 +45,12 @@ namespace {
 constexpr auto nodes_patience = std::chrono::seconds(15);
 constexpr auto pods_patience = std::chrono::seconds(45);
 
-/// The address and port of "ADDRESS:PORT", "[::1]:PORT" or "PORT".
-struct Listen {
-    std::string address = "127.0.0.1";
-    int port = 0;
-    int fd = -1;
-};
-
-Listen parse_listen(const std::string& text) {
-    Listen listen;
-    std::string_view port = text;
-    if (const auto halves = split_last(text, ':')) {
-        listen.address = halves->before;
-        port = halves->after;
-    }
-    if (listen.address.starts_with('[') && listen.address.ends_with(']'))
-        listen.address = listen.address.substr(1, listen.address.size() - 2);
-    const auto number = parse_integer(port);
-    if (!number || *number < 0 || *number > 65535 || listen.address.empty())
+Listen parse_address(const std::string& text) {
+    const auto listen = parse_listen(text);
+    if (!listen || listen->address.empty())
         throw Error(Reason::bad_request,
                     "--listen " + text + ": give ADDRESS:PORT, such as 127.0.0.1:6443");
-    listen.port = static_cast<int>(*number);
-    return listen;
+    return *listen;
 }
 
 /// Everything a client may call this server.
@@ -125,6 +110,7 @@ struct Prepared {
     Config config;
     std::vector<agent::NodeDeclaration> nodes;
     Listen listen;
+    int listening_fd = -1;
     Keys keys;
 };
 
@@ -135,6 +121,10 @@ Prepared prepare(const UpOptions& options, const DataDirectory& data) {
         options.feature_gates);
     for (const std::string& warning : prepared.config.queues.warnings)
         log_warning("config", warning);
+    for (const std::string& section : prepared.config.process.given)
+        log_warning("config", section +
+                                  ": without effect: `muster up` serves everything on "
+                                  "--listen, with keys of its own");
     std::set<std::string> names;
     for (const std::string& text : options.nodes) {
         prepared.nodes.push_back(agent::parse_node_declaration(text));
@@ -143,8 +133,8 @@ Prepared prepare(const UpOptions& options, const DataDirectory& data) {
     }
     if (prepared.nodes.empty())
         prepared.nodes.push_back(agent::parse_node_declaration(machine_declaration()));
-    prepared.listen = parse_listen(options.listen);
-    prepared.listen.fd = net::open_listener(prepared.listen.address, prepared.listen.port);
+    prepared.listen = parse_address(options.listen);
+    prepared.listening_fd = net::open_listener(prepared.listen.address, prepared.listen.port);
     const Time now = net::AsioLoop().now();
     prepared.keys = load_keys(data, server_subject(prepared.listen), now);
     return prepared;
@@ -209,7 +199,7 @@ Parts::~Parts() {
 void Parts::make_server() {
     const Keys& keys = prepared_.keys;
     net::ServerOptions front;
-    front.listening_fd = prepared_.listen.fd;
+    front.listening_fd = prepared_.listening_fd;
     front.tls = net::ServerTls{keys.server.certificate_pem, keys.server.key_pem,
                                keys.authority.certificate_pem};
     front.streamed_body = apiserver::passes_body_on;
@@ -303,8 +293,9 @@ void Parts::start() {
     state_loop_.start("state");
     bootstrapped.get_future().wait();
     control_loop_.start("control");
-    control_loop_.post([this] { runner_->start(); });
     agent_loop_.start("agent");
+    if (options_.api_only) return;
+    control_loop_.post([this] { runner_->start(); });
     agent_loop_.post([this] { agent_->start(); });
     wait_for_nodes();
 }
@@ -393,7 +384,7 @@ int run_up(const UpOptions& options) {
         wait_for_signal(signals);
         std::_Exit(130);
     }).detach();
-    parts.stop(Parts::Pods::end);
+    parts.stop(options.api_only ? Parts::Pods::leave : Parts::Pods::end);
     network->end();
     return 0;
 }

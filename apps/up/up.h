@@ -14,6 +14,7 @@ struct UpOptions {
     std::vector<std::string> nodes;         // "NAME:cpu=8,memory=8Gi"; none: this machine.
     std::string config;                     // A file of Kueue's Configuration; may be empty.
     std::string feature_gates;              // "A=true,B=false"; not when the file has some.
+    bool api_only = false;                  // No controllers and no nodes: nothing acts by itself.
 };
 
 /// Runs until SIGTERM or SIGINT; prints `ready` when it serves. Gives the exit code. Throws Error

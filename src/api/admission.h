@@ -20,9 +20,10 @@ namespace muster::api {
 struct AdmissionRequest {
     enum class Operation { create, update, remove };
     Operation operation = Operation::create;
-    const Kind* kind = nullptr;  // Never null.
-    std::string version;         // In which `object` and `old` are.
-    std::string subresource;     // "" or "status", "scale".
+    const Kind* kind = nullptr;    // Never null.
+    const Kinds* kinds = nullptr;  // All that the server has; null: those of the tables.
+    std::string version;           // In which `object` and `old` are.
+    std::string subresource;       // "" or "status", "scale".
     std::string user;
     std::vector<std::string> groups;
     Value object;  // Null on remove.

@@ -43,8 +43,12 @@ Operand no_overload() {
 /// One run of a rule: the names in scope, the innermost last, and the values that it made.
 class Evaluation {
 public:
+    // Steps that one run may take: rules come from users, and so do the objects.
+    static constexpr std::size_t steps_max = 1'000'000;
+
     void define(std::string_view name, const Value& value) { scope_.emplace_back(name, &value); }
     Operand run(const Node& node);
+    std::size_t steps() const { return steps_; }
 
 private:
     Operand keep(Value value) {
@@ -55,23 +59,31 @@ private:
     Operand field(const Node& node);
     Operand item(const Node& node);
     Operand list(const Node& node);
-    Operand size(const Node& node);
+    Operand map(const Node& node);
+    Operand call(const Node& node);
+    Operand part(const Node& node, Operand found);
     Operand has(const Node& node);
     Operand macro(const Node& node);
     Operand all_or_exists(const Node& node, const Value& items);
+    Operand exists_one(const Node& node, const Value& items);
     Operand filter(const Node& node, const Value& items);
+    Operand mapped(const Node& node, const Value& items);
     Operand with(const Node& condition, std::string_view variable, const Value& item);
     Operand unary(const Node& node);
     Operand binary(const Node& node);
     Operand both(const Node& node, bool decides);
     Operand compare(const std::string& sign, const Value& left, const Value& right);
+    Operand calculate(char sign, const Value& left, const Value& right);
+    Operand calculate_whole(char sign, std::int64_t a, std::int64_t b);
     Operand choice(const Node& node);
 
     std::vector<std::pair<std::string_view, const Value*>> scope_;
     std::vector<std::unique_ptr<Value>> made_;
+    std::size_t steps_ = 0;
 };
 
 Operand Evaluation::run(const Node& node) {
+    if (++steps_ > steps_max) return trouble("call cost exceeds limit");
     switch (node.kind) {
         case Node::Kind::constant:
             return {&node.value, {}};
@@ -83,8 +95,10 @@ Operand Evaluation::run(const Node& node) {
             return item(node);
         case Node::Kind::list:
             return list(node);
+        case Node::Kind::map:
+            return map(node);
         case Node::Kind::call:
-            return size(node);
+            return call(node);
         case Node::Kind::has:
             return has(node);
         case Node::Kind::macro:
@@ -106,13 +120,27 @@ Operand Evaluation::name(const Node& node) const {
     return trouble("undeclared reference to '" + node.text + "'");
 }
 
+/// A field or item that may be missing: then it is an optional that holds nothing.
+Operand Evaluation::part(const Node& node, Operand found) {
+    if (!node.optional) return found;
+    if (found.value == nullptr && !found.trouble.starts_with("no such key") &&
+        !found.trouble.starts_with("index out of bounds")) {
+        return found;
+    }
+    return keep(make_optional(found.value));
+}
+
 Operand Evaluation::field(const Node& node) {
     Operand object = run(*node.children[0]);
     if (object.value == nullptr) return object;
+    if (special_of(*object.value) == CelSpecial::optional) {
+        const Value& found = special_content(*object.value)[0][node.text];
+        return keep(make_optional(found.is_null() ? nullptr : &found));
+    }
     if (!object.value->is_object()) return no_overload();
     const Value& found = (*object.value)[node.text];
-    if (found.is_null()) return trouble("no such key: " + node.text);
-    return {&found, {}};
+    if (found.is_null()) return part(node, trouble("no such key: " + node.text));
+    return part(node, {&found, {}});
 }
 
 Operand Evaluation::item(const Node& node) {
@@ -122,14 +150,14 @@ Operand Evaluation::item(const Node& node) {
     if (index.value == nullptr) return index;
     if (whole.value->is_object() && index.value->is_string()) {
         const Value& found = (*whole.value)[index.value->as_string()];
-        if (found.is_null()) return trouble("no such key: " + index.value->as_string());
-        return {&found, {}};
+        if (found.is_null()) return part(node, trouble("no such key: " + index.value->as_string()));
+        return part(node, {&found, {}});
     }
     if (!whole.value->is_array() || !index.value->is_integer()) return no_overload();
     const std::int64_t at = index.value->as_integer();
     if (at < 0 || at >= static_cast<std::int64_t>(whole.value->size()))
-        return trouble("index out of bounds: " + std::to_string(at));
-    return {&(*whole.value)[static_cast<std::size_t>(at)], {}};
+        return part(node, trouble("index out of bounds: " + std::to_string(at)));
+    return part(node, {&(*whole.value)[static_cast<std::size_t>(at)], {}});
 }
 
 Operand Evaluation::list(const Node& node) {
@@ -142,17 +170,31 @@ Operand Evaluation::list(const Node& node) {
     return keep(std::move(items));
 }
 
-Operand Evaluation::size(const Node& node) {
-    Operand whole = run(*node.children[0]);
-    if (whole.value == nullptr) return whole;
-    if (whole.value->is_string()) {
-        std::int64_t characters = 0;
-        for (const char c : whole.value->as_string())
-            characters += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-        return keep(characters);
+Operand Evaluation::map(const Node& node) {
+    Value made = Value::object();
+    for (std::size_t i = 0; i + 1 < node.children.size(); i += 2) {
+        Operand key = run(*node.children[i]);
+        if (key.value == nullptr) return key;
+        Operand value = run(*node.children[i + 1]);
+        if (value.value == nullptr) return value;
+        if (!key.value->is_string()) return trouble("unsupported key type");
+        made.set(key.value->as_string(), *value.value);
     }
-    if (!whole.value->is_array() && !whole.value->is_object()) return no_overload();
-    return keep(static_cast<std::int64_t>(whole.value->size()));
+    return keep(std::move(made));
+}
+
+Operand Evaluation::call(const Node& node) {
+    std::vector<const Value*> arguments;
+    for (const auto& child : node.children) {
+        Operand argument = run(*child);
+        if (argument.value == nullptr) return argument;
+        // Texts are walked through: long ones cost more.
+        if (argument.value->is_string()) steps_ += argument.value->as_string().size() / 64;
+        arguments.push_back(argument.value);
+    }
+    CelResult result = node.function->call(arguments);
+    if (!result.trouble.empty()) return trouble(std::move(result.trouble));
+    return keep(std::move(result.value));
 }
 
 Operand Evaluation::has(const Node& node) {
@@ -166,9 +208,40 @@ Operand Evaluation::has(const Node& node) {
 Operand Evaluation::macro(const Node& node) {
     Operand whole = run(*node.children[0]);
     if (whole.value == nullptr) return whole;
+    if (whole.value->is_object()) {
+        Value keys = Value::array();
+        for (const Value::Member& member : whole.value->members())
+            keys.push(member.key);
+        whole = keep(std::move(keys));
+    }
     if (!whole.value->is_array()) return no_overload();
     if (node.text == "filter") return filter(node, *whole.value);
+    if (node.text == "map") return mapped(node, *whole.value);
+    if (node.text == "exists_one") return exists_one(node, *whole.value);
     return all_or_exists(node, *whole.value);
+}
+
+Operand Evaluation::exists_one(const Node& node, const Value& items) {
+    Operand passed = filter(node, items);
+    if (passed.value == nullptr) return passed;
+    return truth(passed.value->size() == 1);
+}
+
+/// map(x, value) or map(x, condition, value).
+Operand Evaluation::mapped(const Node& node, const Value& items) {
+    Value made = Value::array();
+    for (const Value& item : items.items()) {
+        if (node.children.size() > 2) {
+            Operand taken = with(*node.children[1], node.variable, item);
+            if (taken.value == nullptr) return taken;
+            if (!taken.value->is_boolean()) return no_overload();
+            if (!taken.value->as_boolean()) continue;
+        }
+        Operand found = with(*node.children.back(), node.variable, item);
+        if (found.value == nullptr) return found;
+        made.push(*found.value);
+    }
+    return keep(std::move(made));
 }
 
 /// The condition with one name more in scope.
@@ -206,7 +279,9 @@ Operand Evaluation::unary(const Node& node) {
     Operand operand = run(*node.children[0]);
     if (operand.value == nullptr) return operand;
     if (node.text == "!" && operand.value->is_boolean()) return truth(!operand.value->as_boolean());
-    if (node.text == "-" && operand.value->is_integer()) return keep(-operand.value->as_integer());
+    if (node.text == "-" && operand.value->is_integer())
+        return calculate_whole('-', 0, operand.value->as_integer());
+    if (node.text == "-" && operand.value->is_number()) return keep(-operand.value->as_real());
     return no_overload();
 }
 
@@ -244,20 +319,51 @@ Operand Evaluation::compare(const std::string& sign, const Value& left, const Va
         }
         return truth(false);
     }
-    if (left.is_string() && right.is_string() && sign != "-") {
-        const std::string &a = left.as_string(), &b = right.as_string();
-        if (sign == "+") return keep(a + b);
-        return truth(sign == "<" ? a < b : sign == "<=" ? a <= b : sign == ">" ? a > b : a >= b);
+    if (sign.size() == 1 && sign != "<" && sign != ">") return calculate(sign[0], left, right);
+    const CelOrder order = cel_order(left, right);
+    if (!order.known) return no_overload();
+    return truth(sign == "<"    ? order.sign < 0
+                 : sign == "<=" ? order.sign <= 0
+                 : sign == ">"  ? order.sign > 0
+                                : order.sign >= 0);
+}
+
+Operand Evaluation::calculate(char sign, const Value& left, const Value& right) {
+    if (sign == '+' && left.is_string() && right.is_string()) {
+        steps_ += (left.as_string().size() + right.as_string().size()) / 64;
+        return keep(left.as_string() + right.as_string());
     }
-    if (!left.is_integer() || !right.is_integer()) return no_overload();
-    const std::int64_t a = left.as_integer(), b = right.as_integer();
-    if (sign == "+" || sign == "-") {
-        std::int64_t result = 0;
-        const bool overflows = sign == "+" ? __builtin_add_overflow(a, b, &result)
-                                           : __builtin_sub_overflow(a, b, &result);
-        return overflows ? trouble("integer overflow") : keep(result);
+    if (sign == '+' && left.is_array() && right.is_array()) {
+        steps_ += left.size() + right.size();
+        Value both = left;
+        for (const Value& item : right.items())
+            both.push(item);
+        return keep(std::move(both));
     }
-    return truth(sign == "<" ? a < b : sign == "<=" ? a <= b : sign == ">" ? a > b : a >= b);
+    if (left.is_integer() && right.is_integer())
+        return calculate_whole(sign, left.as_integer(), right.as_integer());
+    const bool reals =
+        left.is_number() && right.is_number() && !left.is_integer() && !right.is_integer();
+    if (!reals || sign == '%') return no_overload();
+    const double a = left.as_real(), b = right.as_real();
+    return keep(sign == '+' ? a + b : sign == '-' ? a - b : sign == '*' ? a * b : a / b);
+}
+
+Operand Evaluation::calculate_whole(char sign, std::int64_t a, std::int64_t b) {
+    std::int64_t result = 0;
+    bool overflows = false;
+    if (sign == '+') overflows = __builtin_add_overflow(a, b, &result);
+    if (sign == '-') overflows = __builtin_sub_overflow(a, b, &result);
+    if (sign == '*') overflows = __builtin_mul_overflow(a, b, &result);
+    if (sign == '/' || sign == '%') {
+        if (b == 0) return trouble(sign == '/' ? "division by zero" : "modulus by zero");
+        if (b == -1) {  // The only divisor by which a quotient can be too large.
+            overflows = sign == '/' && __builtin_sub_overflow(std::int64_t{0}, a, &result);
+        } else {
+            result = sign == '/' ? a / b : a % b;
+        }
+    }
+    return overflows ? trouble("integer overflow") : keep(result);
 }
 
 Operand Evaluation::choice(const Node& node) {
@@ -265,6 +371,12 @@ Operand Evaluation::choice(const Node& node) {
     if (condition.value == nullptr) return condition;
     if (!condition.value->is_boolean()) return no_overload();
     return run(*node.children[condition.value->as_boolean() ? 1 : 2]);
+}
+
+/// What a run begins with.
+void define_both(Evaluation& evaluation, const Value& self, const Value* old_self) {
+    evaluation.define("self", self);
+    if (old_self != nullptr) evaluation.define("oldSelf", *old_self);
 }
 
 bool mentions(const Node& node, std::string_view name) {
@@ -293,12 +405,20 @@ CelRule::~CelRule() = default;
 CelRule::Answer CelRule::ask(const Value& self, const Value* old_self) const {
     VERIFY(root_ != nullptr && (!of_change_ || old_self != nullptr));
     Evaluation evaluation;
-    evaluation.define("self", self);
-    if (old_self != nullptr) evaluation.define("oldSelf", *old_self);
+    define_both(evaluation, self, old_self);
     Operand found = evaluation.run(*root_);
-    if (found.value == nullptr) return {false, std::move(found.trouble)};
-    if (!found.value->is_boolean()) return {false, "no such overload"};
-    return {found.value->as_boolean(), {}};
+    if (found.value == nullptr) return {false, std::move(found.trouble), evaluation.steps()};
+    if (!found.value->is_boolean()) return {false, "no such overload", evaluation.steps()};
+    return {found.value->as_boolean(), {}, evaluation.steps()};
+}
+
+std::optional<Value> CelRule::value(const Value& self, const Value* old_self) const {
+    VERIFY(root_ != nullptr);
+    Evaluation evaluation;
+    define_both(evaluation, self, old_self);
+    const Operand found = evaluation.run(*root_);
+    if (found.value == nullptr) return std::nullopt;
+    return *found.value;
 }
 
 }  // namespace muster::api

@@ -2,7 +2,9 @@
 // says of a value.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,8 +12,9 @@
 
 namespace muster::api {
 
-/// A parsed rule. Knows: fields, items, && || ! ?: == != < <= > >= + - in, texts, integers, lists,
-/// has(), size(), and the macros all, exists and filter.
+/// A parsed rule. Knows: fields, items, also optional ones, && || ! ?: == != < <= > >= + - * / %
+/// in, texts, numbers, lists, maps, has(), the functions of api/cel_functions.h, and the macros
+/// all, exists, exists_one, filter and map.
 class CelRule {
 public:
     struct Node;
@@ -24,13 +27,18 @@ public:
     const std::string& error() const { return error_; }
     /// It looks at oldSelf: it is asked about changes only.
     bool is_of_change() const { return of_change_; }
+    /// The tree; null when it could not be parsed.
+    const Node* root() const { return root_.get(); }
 
     struct Answer {
         bool holds = false;
         std::string trouble;  // Why it could not be said ("no such key: a"); then it does not hold.
+        std::size_t steps = 0;  // What it took.
     };
     /// Requires: it was parsed. `old_self` may be null when the rule is not of a change.
     Answer ask(const Value& self, const Value* old_self) const;
+    /// What it comes to, of whatever type; absent when it could not be said.
+    std::optional<Value> value(const Value& self, const Value* old_self) const;
 
 private:
     std::unique_ptr<Node> root_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/cel.h"
+#include "api/cel_functions.h"
 
 namespace muster::api {
 
@@ -20,9 +21,10 @@ struct CelRule::Node {
         field,     // child 0 . `text`
         item,      // child 0 [ child 1 ]
         list,      // [ children ]
+        map,       // { child 0 : child 1, child 2 : child 3 }
         call,      // `text` ( children ); of a method, child 0 is what it is called on
         has,       // has( child 0 ), which is a field
-        macro,     // child 0 . all | exists | filter ( `variable`, child 1 )
+        macro,     // child 0 . `text` ( `variable`, child 1 ), of map( ) also child 2
         unary,     // ! or - child 0
         binary,    // child 0 `text` child 1
         choice,    // child 0 ? child 1 : child 2
@@ -32,6 +34,8 @@ struct CelRule::Node {
     std::string text;
     std::string variable;
     Value value;
+    bool optional = false;                  // Of a field or an item: .?a, [?i].
+    const CelFunction* function = nullptr;  // Of a call.
     std::vector<std::unique_ptr<Node>> children;
 };
 

@@ -1,9 +1,12 @@
 // api/cel_parse.cpp - CEL text to a tree, by recursive descent.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
 
 #include "api/cel_node.h"
+#include "api/cel_text.h"
+#include "base/text.h"
 
 namespace muster::api {
 namespace {
@@ -39,6 +42,24 @@ NodePtr constant(Value value) {
     return node;
 }
 
+/// Fields whose names are no names in CEL are written in other letters.
+std::string unescaped(std::string_view name) {
+    std::string made(name);
+    for (const auto& [written, meant] :
+         {std::pair("__dash__", "-"), std::pair("__dot__", "."), std::pair("__slash__", "/"),
+          std::pair("__underscores__", "__")}) {
+        made = replace_all(made, written, meant);
+    }
+    static constexpr std::string_view words[] = {
+        "true",     "false",   "null",   "in",        "as",  "break",  "const",
+        "continue", "else",    "for",    "function",  "if",  "import", "let",
+        "loop",     "package", "return", "namespace", "var", "void",   "while"};
+    for (const std::string_view each : words) {
+        if (made == "__" + std::string(each) + "__") return std::string(each);
+    }
+    return made;
+}
+
 /// Every function gives null once something is wrong; `error()` says what it was first.
 class Parser {
 public:
@@ -63,8 +84,15 @@ private:
     }
 
     void skip_blanks() {
-        while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t' || rest_[0] == '\n'))
-            rest_.remove_prefix(1);
+        while (!rest_.empty()) {
+            if (rest_.starts_with("//")) {
+                rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size()));
+            } else if (std::string_view(" \t\n\r\f").find(rest_[0]) != std::string_view::npos) {
+                rest_.remove_prefix(1);
+            } else {
+                return;
+            }
+        }
     }
 
     bool take(std::string_view token) {
@@ -108,13 +136,17 @@ private:
     /// The operators of one level, those that bind closest last; longer ones before their
     /// beginnings.
     static const std::vector<std::string_view>& operators(std::size_t level) {
-        static const std::array<std::vector<std::string_view>, 4> levels = {
-            {{"||"}, {"&&"}, {"==", "!=", "<=", ">=", "<", ">", "in"}, {"+", "-"}}};
+        static const std::array<std::vector<std::string_view>, 5> levels = {
+            {{"||"},
+             {"&&"},
+             {"==", "!=", "<=", ">=", "<", ">", "in"},
+             {"+", "-"},
+             {"*", "/", "%"}}};
         return levels[level];
     }
 
     NodePtr binary(std::size_t level) {
-        if (level == 4) return unary();
+        if (level == 5) return unary();
         NodePtr left = binary(level + 1);
         for (bool more = true; left && more;) {
             more = false;
@@ -147,15 +179,20 @@ private:
         while (node) {
             if (++links_ > links_max) return fail("too long");
             if (take("[")) {
+                const bool optional = take("?");
                 NodePtr index = choice();
                 if (!index) return nullptr;
                 if (!take("]")) return fail("']' is missing");
                 node = make_with(Node::Kind::item, "", std::move(node), std::move(index));
+                node->optional = optional;
             } else if (take(".")) {
+                const bool optional = take("?");
                 const std::string_view name = word();
                 if (name.empty()) return fail("a name is missing after '.'");
-                node = take("(") ? method(std::move(node), name)
-                                 : make_with(Node::Kind::field, name, std::move(node));
+                const bool call = !optional && take("(");
+                node = call ? method(std::move(node), name)
+                            : make_with(Node::Kind::field, unescaped(name), std::move(node));
+                if (node && !call) node->optional = optional;
             } else {
                 break;
             }
@@ -164,16 +201,9 @@ private:
     }
 
     NodePtr method(NodePtr target, std::string_view name) {
-        if (name == "all" || name == "exists" || name == "filter") {
-            const std::string_view variable = word();
-            if (variable.empty() || !take(",")) return fail("a macro takes a name and a condition");
-            NodePtr condition = choice();
-            if (!condition) return nullptr;
-            if (!take(")")) return fail("')' is missing");
-            NodePtr node =
-                make_with(Node::Kind::macro, name, std::move(target), std::move(condition));
-            node->variable = variable;
-            return node;
+        if (name == "all" || name == "exists" || name == "exists_one" || name == "filter" ||
+            name == "map") {
+            return macro(std::move(target), name);
         }
         NodePtr node = make_with(Node::Kind::call, name, std::move(target));
         return arguments(*node, ")") ? known(std::move(node)) : nullptr;
@@ -191,8 +221,20 @@ private:
         return false;
     }
 
+    NodePtr macro(NodePtr target, std::string_view name) {
+        const std::string_view variable = word();
+        if (variable.empty() || !take(",")) return fail("a macro takes a name and a condition");
+        NodePtr node = make_with(Node::Kind::macro, name, std::move(target));
+        node->variable = variable;
+        if (!arguments(*node, ")")) return nullptr;
+        const std::size_t given = node->children.size() - 1;
+        if (given == 1 || (given == 2 && name == "map")) return node;
+        return fail("a macro takes a name and a condition");
+    }
+
     NodePtr known(NodePtr call) {
-        if (call->text == "size" && call->children.size() == 1) return call;
+        call->function = find_cel_function(call->text, call->children.size());
+        if (call->function != nullptr) return call;
         return fail("there is no function '" + call->text + "' of " +
                     std::to_string(call->children.size()) + " values here");
     }
@@ -201,7 +243,9 @@ private:
         skip_blanks();
         if (rest_.empty()) return fail("it ends too early");
         const char first = rest_[0];
-        if (first == '\'' || first == '"') return text(first);
+        const bool raw = (first == 'r' || first == 'R') && rest_.size() > 1;
+        const char quote = raw ? rest_[1] : first;
+        if (quote == '\'' || quote == '"') return text();
         if (is_digit(first)) return number();
         if (take("(")) {
             NodePtr node = choice();
@@ -212,9 +256,11 @@ private:
             NodePtr node = make(Node::Kind::list);
             return arguments(*node, "]") ? std::move(node) : nullptr;
         }
+        if (take("{")) return map();
         const std::string_view name = word();
         if (name.empty()) return fail("unexpected '" + std::string(rest_) + "'");
         if (name == "true" || name == "false") return constant(name == "true");
+        if (name == "null") return constant(Value());
         if (!take("(")) return make(Node::Kind::name, name);
         NodePtr call = make(name == "has" ? Node::Kind::has : Node::Kind::call, name);
         if (!arguments(*call, ")")) return nullptr;
@@ -224,17 +270,48 @@ private:
         return call;
     }
 
-    NodePtr text(char quote) {
-        const std::size_t end = rest_.find(quote, 1);
-        const std::string_view inside =
-            rest_.substr(1, end == std::string_view::npos ? 0 : end - 1);
-        if (end == std::string_view::npos || inside.find('\\') != std::string_view::npos)
-            return fail("a text without an end, or with a backslash");
-        rest_.remove_prefix(end + 1);
-        return constant(inside);
+    NodePtr map() {
+        NodePtr node = make(Node::Kind::map);
+        if (take("}")) return node;
+        do {
+            NodePtr key = choice();
+            if (!key) return nullptr;
+            if (!take(":")) return fail("':' is missing");
+            NodePtr value = choice();
+            if (!value) return nullptr;
+            node->children.push_back(std::move(key));
+            node->children.push_back(std::move(value));
+        } while (take(","));
+        return take("}") ? std::move(node) : fail("'}' is missing");
+    }
+
+    NodePtr text() {
+        CelText read = read_cel_text(rest_);
+        if (!read.error.empty()) return fail(std::move(read.error));
+        rest_.remove_prefix(read.length);
+        return constant(std::move(read.text));
+    }
+
+    /// The end of the digits from a place on.
+    std::size_t digits_end(std::size_t from) const {
+        return std::min(rest_.find_first_not_of("0123456789", from), rest_.size());
     }
 
     NodePtr number() {
+        std::size_t end = digits_end(0);
+        const auto is_at = [&](std::size_t at, std::string_view any) {
+            return at < rest_.size() && any.find(rest_[at]) != std::string_view::npos;
+        };
+        const bool point = is_at(end, ".") && is_at(end + 1, "0123456789");
+        if (point) end = digits_end(end + 1);
+        const bool power = is_at(end, "eE");
+        if (power) end = digits_end(end + (is_at(end + 1, "+-") ? 2 : 1));
+        if (point || power) {
+            double real = 0;
+            std::from_chars(rest_.data(), rest_.data() + end, real);
+            rest_.remove_prefix(end);
+            return constant(real);
+        }
         std::int64_t value = 0;
         const auto result = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
         if (result.ec != std::errc()) return fail("a number that is too large");

@@ -38,22 +38,33 @@ Value subresources_of(const Kind& kind) {
 
 enum class Served { yes, no };
 
-Value version_document(const Kind& kind, const Version& version, Served served) {
+/// What a definition says of its objects.
+enum class Schemas { whole, open };
+
+Value schema_document(const Version& version, Schemas schemas) {
+    if (schemas == Schemas::whole) return structural_schema(*version.schema);
+    return Value::object(
+        {{"description", "Served by Muster itself; its fields are in /openapi/v3."},
+         {"type", "object"},
+         {"x-kubernetes-preserve-unknown-fields", true}});
+}
+
+Value version_document(const Kind& kind, const Version& version, Served served, Schemas schemas) {
     const bool stored = version.name == kind.storage;
     Value made = Value::object(
         {{"name", version.name},
          {"served", served == Served::yes},
          {"storage", stored},
-         {"schema", Value::object({{"openAPIV3Schema", structural_schema(*version.schema)}})}});
+         {"schema", Value::object({{"openAPIV3Schema", schema_document(version, schemas)}})}});
     if (version.deprecated) {
         made.set("deprecated", true);
-        made.set("deprecationWarning", deprecation_warning(kind));
+        made.set("deprecationWarning", deprecation_warning(kind, version));
     }
     if (!version.columns.empty()) made.set("additionalPrinterColumns", columns_document(version));
     Value subresources = subresources_of(kind);
     if (!subresources.empty()) made.set("subresources", std::move(subresources));
     // Only where the path is in the schema may it be named; it is in that of the stored version.
-    if (!kind.selectable_fields.empty() && stored) {
+    if (!kind.selectable_fields.empty() && stored && schemas == Schemas::whole) {
         Value fields = Value::array();
         for (const std::string& field : kind.selectable_fields) {
             fields.push(Value::object({{"jsonPath", "." + field}}));
@@ -97,9 +108,21 @@ bool is_refused_whole(const Kind& kind, const Version& version) {
     return kind.group == "workload.codeflare.dev" && version.name == "v1beta2";
 }
 
+Value document_of(const Kind& kind, Value versions) {
+    Value spec = Value::object({{"group", kind.group},
+                                {"names", names_of(kind)},
+                                {"scope", kind.namespaced ? "Namespaced" : "Cluster"},
+                                {"versions", std::move(versions)}});
+    return Value::object({{"apiVersion", "apiextensions.k8s.io/v1"},
+                          {"kind", "CustomResourceDefinition"},
+                          {"metadata", Value::object({{"name", kind.plural + "." + kind.group}})},
+                          {"spec", std::move(spec)}});
+}
+
 }  // namespace
 
-std::string deprecation_warning(const Kind& kind) {
+std::string deprecation_warning(const Kind& kind, const Version& version) {
+    if (!version.deprecation_warning.empty()) return version.deprecation_warning;
     return "This version is deprecated. Use " + kind.storage + " instead.";
 }
 
@@ -110,17 +133,20 @@ Value crd_of(const Kind& kind, const Conversion& conversion) {
     for (const Version& version : kind.versions) {
         if (is_refused_whole(kind, version)) continue;
         const bool served = converts || kind.convert == nullptr || version.name == kind.storage;
-        versions.push(version_document(kind, version, served ? Served::yes : Served::no));
+        versions.push(
+            version_document(kind, version, served ? Served::yes : Served::no, Schemas::whole));
     }
-    Value spec = Value::object({{"group", kind.group},
-                                {"names", names_of(kind)},
-                                {"scope", kind.namespaced ? "Namespaced" : "Cluster"},
-                                {"versions", std::move(versions)}});
-    if (converts) spec.set("conversion", conversion_document(conversion));
-    return Value::object({{"apiVersion", "apiextensions.k8s.io/v1"},
-                          {"kind", "CustomResourceDefinition"},
-                          {"metadata", Value::object({{"name", kind.plural + "." + kind.group}})},
-                          {"spec", std::move(spec)}});
+    Value crd = document_of(kind, std::move(versions));
+    if (converts) crd.at("spec").set("conversion", conversion_document(conversion));
+    return crd;
+}
+
+Value listed_crd_of(const Kind& kind) {
+    VERIFY(kind.custom);
+    Value versions = Value::array();
+    for (const Version& version : kind.versions)
+        versions.push(version_document(kind, version, Served::yes, Schemas::open));
+    return document_of(kind, std::move(versions));
 }
 
 }  // namespace muster::api

@@ -17,8 +17,12 @@ struct Conversion {
     std::string ca_bundle;  // PEM; empty: put in later by who makes the certificates.
 };
 
-/// What clients of a deprecated version of the kind are told.
-std::string deprecation_warning(const Kind& kind);
+/// What clients of a deprecated version are told.
+std::string deprecation_warning(const Kind& kind, const Version& version);
+
+/// The definition by which clients find a kind that is served without one: its names and versions,
+/// and schemas that leave everything open. Requires: `kind.custom`.
+Value listed_crd_of(const Kind& kind);
 
 /// Requires: `kind.custom`.
 Value crd_of(const Kind& kind, const Conversion& conversion);

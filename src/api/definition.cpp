@@ -20,6 +20,10 @@ constexpr std::string_view builtin_definitions =
 #include "api/builtin/schema.inc"
     ;
 
+constexpr std::string_view extension_definitions =
+#include "api/apiextensions/schema.inc"
+    ;
+
 constexpr std::string_view custom_definitions =
 #include "api/custom_schema.inc"
     ;
@@ -46,6 +50,7 @@ struct Entry {
     std::string_view alias;  // "string max_length=63" of a named type; empty: an object.
     bool atomic = false;
     bool custom = false;
+    bool growing = false;  // Its schema is being made.
     std::shared_ptr<const Schema> schema;
 };
 
@@ -76,6 +81,8 @@ std::vector<std::string> split(std::string_view text, char separator) {
 std::string open_api_name(std::string_view definition) {
     const std::string name(definition);
     if (name.starts_with("meta.")) return "io.k8s.apimachinery.pkg.apis." + name;
+    if (name.starts_with("apiextensions."))
+        return "io.k8s.apiextensions-apiserver.pkg.apis." + name;
     if (name.starts_with("kueue.")) return "io.x-k8s." + name;
     if (name.starts_with("ray.")) return "io." + name;
     if (name.starts_with("custom.")) return "dev.muster." + name.substr(7);
@@ -102,8 +109,11 @@ public:
     std::shared_ptr<const Schema> schema(std::string_view name) {
         const auto found = entries_.find(name);
         VERIFY(found != entries_.end());
-        if (!found->second.schema) found->second.schema = parse(found->first, found->second);
-        return found->second.schema;
+        Entry& entry = found->second;
+        if (!entry.schema) parse(found->first, entry);
+        // What holds itself (JSONSchemaProps) does not own itself: it lives as long as the index.
+        if (entry.growing) return {std::shared_ptr<const Schema>(), entry.schema.get()};
+        return entry.schema;
     }
 
     const std::vector<Rule>& rules(const Schema& schema) const {
@@ -125,7 +135,7 @@ public:
 
 private:
     void add(const DefinitionTable& table);
-    std::shared_ptr<const Schema> parse(std::string_view name, const Entry& entry);
+    void parse(std::string_view name, Entry& entry);
     void add_fields(Schema& schema, const Entry& entry);
     Line field(std::string_view line, bool custom);
     std::shared_ptr<const Schema> typed(std::string_view word, std::string_view attributes,
@@ -161,18 +171,22 @@ void Index::add(const DefinitionTable& table) {
     }
 }
 
-std::shared_ptr<const Schema> Index::parse(std::string_view name, const Entry& entry) {
+void Index::parse(std::string_view name, Entry& entry) {
     if (!entry.alias.empty()) {
         std::string_view attributes = entry.alias;
         const std::string_view word = cut(attributes, ' ');
-        return typed(word, attributes.empty() ? "" : " " + std::string(attributes), entry.custom);
+        entry.schema =
+            typed(word, attributes.empty() ? "" : " " + std::string(attributes), entry.custom);
+        return;
     }
     auto schema = std::make_shared<Schema>();
     schema->type = Schema::Type::object;
     schema->name = open_api_name(name);
     schema->atomic_map = entry.atomic;
+    entry.schema = schema;
+    entry.growing = true;
     add_fields(*schema, entry);
-    return schema;
+    entry.growing = false;
 }
 
 Rule rule(std::string_view text) {
@@ -364,9 +378,10 @@ Index& index() {
 
 std::span<const DefinitionTable> definition_tables() {
     static const DefinitionTable tables[] = {
-        {builtin_definitions, false}, {custom_definitions, true},
-        {kueue_definitions, true},    {configuration_definitions, true},
-        {ray_definitions, true},      {appwrapper_definitions, true}};
+        {builtin_definitions, false},      {extension_definitions, false},
+        {custom_definitions, true},        {kueue_definitions, true},
+        {configuration_definitions, true}, {ray_definitions, true},
+        {appwrapper_definitions, true}};
     return tables;
 }
 

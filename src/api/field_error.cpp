@@ -1,6 +1,9 @@
 // api/field_error.cpp - what the API server says about a wrong field, in its words.
 #include "api/field_error.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "api/json.h"
 
 namespace muster::api {
@@ -12,10 +15,24 @@ FieldError error(const char* reason, const Path& path, std::string text) {
     return {reason, path.text(), std::move(text)};
 }
 
+/// Members by name: a server may have them in any order, and says the same of each.
+Value in_order(Value value) {
+    if (value.is_array()) {
+        for (Value& item : value.mutable_items())
+            item = in_order(std::move(item));
+    } else if (value.is_object()) {
+        for (Value::Member& member : value.mutable_members())
+            member.value = in_order(std::move(member.value));
+        std::sort(value.mutable_members().begin(), value.mutable_members().end(),
+                  [](const auto& a, const auto& b) { return a.key < b.key; });
+    }
+    return value;
+}
+
 }  // namespace
 
 std::string shown(const Value& value) {
-    std::string text = to_json(value);
+    std::string text = to_json(in_order(value));
     if (text.size() > shown_max) text = text.substr(0, shown_max) + "...";
     return text;
 }

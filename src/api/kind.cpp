@@ -2,9 +2,11 @@
 #include "api/kind.h"
 
 #include <unordered_map>
+#include <utility>
 
 #include "api/definition.h"
 #include "api/kind_families.h"
+#include "base/verify.h"
 
 namespace muster::api {
 namespace {
@@ -90,6 +92,11 @@ const Version* Kind::find_version(std::string_view version) const {
     return nullptr;
 }
 
+const Schema& Kind::storage_schema() const {
+    if (stored_schema != nullptr) return *stored_schema;
+    return *find_version(stored_as.empty() ? storage : versions[0].name)->schema;
+}
+
 const std::vector<Kind>& all_kinds() {
     static const std::vector<Kind> kinds = make_all();
     return kinds;
@@ -106,6 +113,55 @@ const Kind* find_kind(std::string_view group, std::string_view plural) {
 
 const Kind* find_kind_named(std::string_view group, std::string_view kind) {
     return find_in(lookup().by_kind, group, kind);
+}
+
+const Kind* Kinds::find(std::string_view group, std::string_view plural) const {
+    if (const Kind* kind = find_kind(group, plural)) return kind;
+    if (added_.empty()) return nullptr;
+    const auto found = added_.find({std::string(group), std::string(plural)});
+    return found == added_.end() ? nullptr : found->second.get();
+}
+
+const Kind* Kinds::find_named(std::string_view group, std::string_view kind) const {
+    if (const Kind* found = find_kind_named(group, kind)) return found;
+    for (const auto& [resource, each] : added_) {
+        if (each->group == group && each->kind == kind) return each.get();
+    }
+    return nullptr;
+}
+
+std::shared_ptr<const Kind> Kinds::find_shared(std::string_view group,
+                                               std::string_view plural) const {
+    // Those of the tables live as long as the program.
+    if (const Kind* kind = find_kind(group, plural)) return {std::shared_ptr<const Kind>(), kind};
+    const auto found = added_.find({std::string(group), std::string(plural)});
+    return found == added_.end() ? nullptr : found->second;
+}
+
+std::vector<const Kind*> Kinds::all() const {
+    std::vector<const Kind*> all;
+    for (const Kind& kind : all_kinds())
+        all.push_back(&kind);
+    for (const auto& [resource, kind] : added_)
+        all.push_back(kind.get());
+    return all;
+}
+
+std::vector<std::shared_ptr<const Kind>> Kinds::added() const {
+    std::vector<std::shared_ptr<const Kind>> kinds;
+    for (const auto& [resource, kind] : added_)
+        kinds.push_back(kind);
+    return kinds;
+}
+
+void Kinds::add(Kind kind) {
+    const GroupResource resource = kind.resource();
+    VERIFY(find_kind(resource.group, resource.plural) == nullptr);
+    added_[resource] = std::make_shared<const Kind>(std::move(kind));
+}
+
+void Kinds::remove(const GroupResource& resource) {
+    added_.erase(resource);
 }
 
 const Schema* find_schema(std::string_view api_version, std::string_view kind) {

@@ -2,6 +2,7 @@
 // columns.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -55,6 +56,9 @@ struct Version {
     LazySchema schema;            // `*version.schema`, `version.schema->fields`.
     std::vector<Column> columns;  // Custom kinds only, without NAME; see api/columns.h.
     bool deprecated = false;
+    std::string deprecation_warning;  // Empty: the usual words.
+    /// As a CustomResourceDefinition has it, for OpenAPI; null: made from the schema.
+    std::shared_ptr<const Value> document;
 };
 
 /// A kind, named once. The stored form is the `storage` version; `convert` turns one served version
@@ -75,6 +79,11 @@ struct Kind {
     std::string scale_selector_path;  // ".status.selector"; a label selector object for built-ins.
     std::vector<Version> versions;    // The preferred first.
     std::string storage;              // Name of the stored version.
+    // Of kinds that came with a CustomResourceDefinition only:
+    std::string list_kind;                        // Empty: the kind and "List".
+    std::shared_ptr<const Schema> stored_schema;  // Of the stored version, which may not be served.
+    bool by_webhook = false;                      // Versions are made of each other by a webhook.
+    bool reread = false;    // Stored bytes may be of an older definition: not sent as they are.
     std::string stored_as;  // Plural in the core group under which it is kept; empty: its own. Only
                             // events.k8s.io has it; its `convert` then goes from and to core/v1,
                             // `to_version` being an apiVersion ("v1", "events.k8s.io/v1").
@@ -87,7 +96,10 @@ struct Kind {
     void (*defaulting)(Value& object) = nullptr;                      // Beyond the schema.
 
     const Version* find_version(std::string_view version) const;
+    /// That of the stored version.
+    const Schema& storage_schema() const;
     GroupResource resource() const { return {group, plural}; }
+    std::string list_name() const { return list_kind.empty() ? kind + "List" : list_kind; }
 };
 
 /// Every kind, in discovery order. Made once; lives as long as the program.
@@ -101,8 +113,30 @@ const std::vector<Kind>& review_kinds();
 /// (DeleteOptions, Eviction, Scale, TokenRequest). Null when unknown.
 const Schema* find_schema(std::string_view api_version, std::string_view kind);
 
-/// Null when not served.
+/// Of the tables; null when they do not have it.
 const Kind* find_kind(std::string_view group, std::string_view plural);
 const Kind* find_kind_named(std::string_view group, std::string_view kind);
+
+/// The kinds that a server serves, or that a client knows: those of the tables and those that users
+/// added. A value; copies share the kinds.
+class Kinds {
+public:
+    /// Null when there is none. Valid while the set is not changed.
+    const Kind* find(std::string_view group, std::string_view plural) const;
+    const Kind* find_named(std::string_view group, std::string_view kind) const;
+    /// The same, for who needs it longer: it outlives its replacement and removal.
+    std::shared_ptr<const Kind> find_shared(std::string_view group, std::string_view plural) const;
+
+    /// In discovery order: those of the tables, then the added ones by name.
+    std::vector<const Kind*> all() const;
+    std::vector<std::shared_ptr<const Kind>> added() const;
+
+    /// In the place of the added one of that name, if there is one. Requires: the tables have none.
+    void add(Kind kind);
+    void remove(const GroupResource& resource);
+
+private:
+    std::map<GroupResource, std::shared_ptr<const Kind>> added_;
+};
 
 }  // namespace muster::api

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "api/schema_document.h"
+#include "base/text.h"
 
 namespace muster::api {
 namespace {
@@ -161,40 +162,57 @@ void add_review_path(const Kind& kind, const std::string& version, const Value& 
     paths.set(path + "/" + kind.plural, std::move(made));
 }
 
+/// "com.example.stable.v1.CronTab" for a kind of stable.example.com that was added.
+std::string component_name(const Kind& kind, const Version& version) {
+    if (version.document == nullptr) return version.schema->name;
+    std::vector<std::string_view> parts = split(kind.group, '.');
+    std::reverse(parts.begin(), parts.end());
+    return join(parts, ".") + "." + version.name + "." + kind.kind;
+}
+
 }  // namespace
 
-std::vector<GroupVersion> open_api_group_versions() {
+std::vector<GroupVersion> open_api_group_versions(const Kinds& kinds) {
     std::vector<GroupVersion> all;
-    for (const auto* kinds : {&all_kinds(), &review_kinds()}) {
-        for (const Kind& kind : *kinds) {
-            for (const Version& version : kind.versions) {
-                GroupVersion each{kind.group, version.name};
-                if (std::find(all.begin(), all.end(), each) == all.end()) {
-                    all.push_back(std::move(each));
-                }
+    const auto add = [&all](const Kind& kind) {
+        for (const Version& version : kind.versions) {
+            GroupVersion each{kind.group, version.name};
+            if (std::find(all.begin(), all.end(), each) == all.end()) {
+                all.push_back(std::move(each));
             }
         }
-    }
+    };
+    for (const Kind* kind : kinds.all())
+        add(*kind);
+    for (const Kind& kind : review_kinds())
+        add(kind);
     return all;
 }
 
-Value open_api_document(const GroupVersion& group_version) {
+Value open_api_document(const Kinds& kinds, const GroupVersion& group_version) {
     ComponentWriter writer;
     Value paths = Value::object();
-    const auto add = [&](const std::vector<Kind>& kinds, auto add_its_paths) {
-        for (const Kind& kind : kinds) {
-            const Version* version = kind.find_version(group_version.version);
-            if (kind.group != group_version.group || version == nullptr) continue;
-            // Kinds that share a definition share its component; each leaves its mark there.
-            const Value schema = writer.reference(*version->schema);
-            Value& marks =
-                writer.component(version->schema->name)->at("x-kubernetes-group-version-kind");
-            marks.push(kind_mark(kind, version->name));
-            add_its_paths(kind, version->name, schema, paths);
+    const auto add = [&](const Kind& kind, auto add_its_paths) {
+        const Version* version = kind.find_version(group_version.version);
+        if (kind.group != group_version.group || version == nullptr) return;
+        const std::string name = component_name(kind, *version);
+        if (version->document != nullptr) {
+            writer.add(name, *version->document);
+            writer.reference(*schema_of("meta.v1.ObjectMeta"));
+        } else {
+            writer.reference(*version->schema);
         }
+        // Kinds that share a definition share its component; each leaves its mark there.
+        writer.component(name)
+            ->at("x-kubernetes-group-version-kind")
+            .push(kind_mark(kind, version->name));
+        const Value schema = reference_to(name);
+        add_its_paths(kind, version->name, schema, paths);
     };
-    add(all_kinds(), add_paths);
-    add(review_kinds(), add_review_path);
+    for (const Kind* kind : kinds.all())
+        add(*kind, add_paths);
+    for (const Kind& kind : review_kinds())
+        add(kind, add_review_path);
     if (paths.empty()) return Value();
     Value components = writer.take_components();
     components.set(patch_name, Value::object({{"type", "object"}}));

@@ -25,21 +25,21 @@ void find_broken(const Value& value, const Value& schemas, std::vector<std::stri
 }
 
 TEST_CASE("every group version has a document whose references hold") {
-    CHECK(open_api_group_versions().size() > 15);
-    for (const GroupVersion& each : open_api_group_versions()) {
+    CHECK(open_api_group_versions(Kinds()).size() > 15);
+    for (const GroupVersion& each : open_api_group_versions(Kinds())) {
         CAPTURE(to_api_version(each));
-        const Value document = open_api_document(each);
+        const Value document = open_api_document(Kinds(), each);
         const Value& schemas = document["components"]["schemas"];
         std::vector<std::string> broken;
         find_broken(document, schemas, broken);
         CHECK(broken.empty());
         CHECK(!document["paths"].empty());
     }
-    CHECK(open_api_document({"nonsense", "v1"}).is_null());
+    CHECK(open_api_document(Kinds(), {"nonsense", "v1"}).is_null());
 }
 
 TEST_CASE("kubectl finds the fieldValidation parameter, the kind and the merge keys") {
-    const Value document = open_api_document({"", "v1"});
+    const Value document = open_api_document(Kinds(), {"", "v1"});
     const Value& patch = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"];
     CHECK(patch["x-kubernetes-group-version-kind"]["kind"].text() == "Pod");
     CHECK(patch["requestBody"]["content"].has("application/strategic-merge-patch+json"));

@@ -42,7 +42,7 @@ void find_unknown(const Schema& schema, const Value& value, const Path& path,
             const Schema::Field* field = schema.find_field(member.key);
             const Path below = path.child(member.key);
             if (field == nullptr) {
-                found.push_back(below.text());
+                if (!schema.keeps_unknown) found.push_back(below.text());
             } else if (holds_objects(*field->schema)) {
                 find_unknown(*field->schema, member.value, below, found);
             }
@@ -103,13 +103,14 @@ void prune(const Schema& schema, Value& value) {
     if (!value.is_object()) return;
     std::erase_if(value.mutable_members(), [&](const Value::Member& member) {
         const Schema::Field* field = schema.find_field(member.key);
-        if (field == nullptr) return true;
-        const bool may_be_null =
-            field->schema->nullable || field->schema->type == Schema::Type::any;
+        if (field == nullptr) return !schema.keeps_unknown;
+        const bool may_be_null = field->schema->nullable || schema.checks != nullptr ||
+                                 field->schema->type == Schema::Type::any;
         return member.value.is_null() && !may_be_null;
     });
     for (Value::Member& member : value.mutable_members()) {
-        prune(*schema.find_field(member.key)->schema, member.value);
+        const Schema::Field* field = schema.find_field(member.key);
+        if (field != nullptr) prune(*field->schema, member.value);
     }
 }
 

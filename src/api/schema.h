@@ -25,6 +25,8 @@ struct FieldError {
 /// How lists merge in strategic merge patch and server-side apply.
 enum class ListKind : std::uint8_t { atomic, set, map };
 
+struct Checks;
+
 /// A node of a schema. Shared and immutable once built.
 struct Schema {
     enum class Type : std::uint8_t {
@@ -74,6 +76,10 @@ struct Schema {
     std::vector<std::string> enum_values;
     std::optional<std::int64_t> minimum, maximum, min_length, max_length, min_items, max_items,
         max_properties;
+    bool keeps_unknown = false;  // Objects: x-kubernetes-preserve-unknown-fields.
+    /// Not null in a schema that came with a CustomResourceDefinition: its limits stand there and
+    /// not in this node, and null is a value of the wrong type, not one that was left out.
+    std::shared_ptr<const Checks> checks;
     std::string name;  // OpenAPI definition name ("io.k8s.api.core.v1.PodSpec"); may be empty.
 
     const Field* find_field(std::string_view field_name) const;
@@ -89,6 +95,7 @@ class LazySchema {
 public:
     LazySchema() = default;
     explicit LazySchema(std::string definition) : definition_(std::move(definition)) {}
+    explicit LazySchema(std::shared_ptr<const Schema> schema) : schema_(std::move(schema)) {}
     const Schema& operator*() const;
     const Schema* operator->() const { return &**this; }
 

@@ -116,6 +116,10 @@ Value ComponentWriter::reference(const Schema& schema) {
     return usage;
 }
 
+void ComponentWriter::add(const std::string& name, Value component) {
+    components_.set(name, std::move(component));
+}
+
 Value* ComponentWriter::component(const std::string& name) {
     return components_.find(name);
 }

@@ -20,6 +20,8 @@ class ComponentWriter {
 public:
     /// {"$ref": "#/components/schemas/NAME"} for a named schema, itself for others.
     Value reference(const Schema& schema);
+    /// A component that is written already.
+    void add(const std::string& name, Value component);
     /// The component that was made for a name; null when there is none.
     Value* component(const std::string& name);
     Value take_components() { return std::move(components_); }

@@ -63,6 +63,34 @@ FieldSet owned_part(const Comparison& changes) {
     return field_difference(field_union(changes.modified, changes.added), unowned_fields());
 }
 
+/// In the reference some parts of a built-in kind are there even when nothing is in them: no write
+/// adds them, so nobody owns them, only what is inside.
+Value with_parts_always_there(const Schema& schema, Value value) {
+    static const std::set<std::string_view> names{
+        "metadata",   "spec",           "status",         "template",        "jobTemplate",
+        "strategy",   "updateStrategy", "roleRef",        "source",          "regarding",
+        "nodeInfo",   "loadBalancer",   "involvedObject", "kubeletEndpoint", "daemonEndpoints",
+        "podSelector"};
+    for (const Schema::Field& field : schema.fields) {
+        if (field.name == "containers" && value[field.name].is_null())
+            value.set(field.name, Value::array());
+        if (field.schema->type != Schema::Type::object || !names.contains(field.name)) continue;
+        if (schema.name.ends_with(".ReplicationControllerSpec")) continue;
+        Value part = std::move(value.at(field.name));
+        if (!part.is_object()) part = Value::object();
+        value.set(field.name, with_parts_always_there(*field.schema, std::move(part)));
+    }
+    return value;
+}
+
+Comparison changes_of(const Schema& schema, const Value& before, const Value& after) {
+    static const Value nothing = Value::object();
+    const Value& from = before.is_null() ? nothing : before;
+    if (!schema.name.starts_with("io.k8s.")) return compare_typed(schema, from, after);
+    return compare_typed(schema, with_parts_always_there(schema, from),
+                         with_parts_always_there(schema, after));
+}
+
 /// The user asks for a fresh start: [] or [{}].
 bool is_reset(const Value& managed_fields) {
     return managed_fields.is_array() &&
@@ -277,8 +305,7 @@ Value track_update(const Schema& schema, const Value& before, Value after,
     }
     after = without_managed_fields(std::move(after));
     // The managedFields of `before` are a difference too, in a field that nobody owns.
-    const Comparison changes =
-        compare_typed(schema, before.is_null() ? Value::object() : before, after);
+    const Comparison changes = changes_of(schema, before, after);
     take_from(owners, changes);
 
     FieldOwner me{request.manager,     FieldOwner::Operation::update,

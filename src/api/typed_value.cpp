@@ -129,7 +129,8 @@ void find_faults(const Schema& schema, const Value& value, const std::string& pa
     if (shape == Shape::members) {
         for (const Value::Member& member : value.members()) {
             const std::string below = path + "." + member.key;
-            const bool closed = schema.type == Schema::Type::object && !schema.fields.empty();
+            const bool closed = schema.type == Schema::Type::object && !schema.fields.empty() &&
+                                !schema.keeps_unknown;
             if (closed && !schema.find_field(member.key)) {
                 faults.push_back(below + ": field not declared in schema");
             } else {

@@ -9,6 +9,7 @@
 
 #include <re2/re2.h>
 
+#include "api/checks.h"
 #include "api/field_error.h"
 #include "api/json.h"
 #include "api/schema.h"
@@ -167,16 +168,9 @@ void check_list(const Schema& schema, const Value& value, const Path& path, Walk
             path, Value(static_cast<std::int64_t>(value.size())),
             in_body(path, "should have at least " + std::to_string(*schema.min_items) + " items")));
     }
-    std::set<std::string> seen;
-    for (std::size_t i = 0; i < value.items().size(); ++i) {
-        const Value& item = value.items()[i];
-        check(*schema.element, item, path.item(i), walk);
-        if (!schema.unique_keys || schema.list_kind == ListKind::atomic) continue;
-        Value identity = identity_of(schema, item);
-        if (!seen.insert(to_json(identity)).second) {
-            walk.errors.push_back(duplicate(path.item(i), identity));
-        }
-    }
+    for (std::size_t i = 0; i < value.items().size(); ++i)
+        check(*schema.element, value.items()[i], path.item(i), walk);
+    if (schema.unique_keys) check_unique(schema, value, path, walk.errors);
 }
 
 void check_map(const Schema& schema, const Value& value, const Path& path, Walk& walk) {
@@ -185,12 +179,15 @@ void check_map(const Schema& schema, const Value& value, const Path& path, Walk&
         return walk.errors.push_back(too_many(path, value.size(), *schema.max_properties));
     }
     for (const Value::Member& member : value.members()) {
-        check(*schema.element, member.value, path.key(member.key), walk);
+        // The API server's own code says m[key], its validator of definitions m.key.
+        const Path below = walk.custom ? path.child(member.key) : path.key(member.key);
+        check(*schema.element, member.value, below, walk);
     }
 }
 
 void check(const Schema& schema, const Value& value, const Path& path, Walk& walk) {
     using Type = Schema::Type;
+    if (schema.checks != nullptr) return check_against(schema, value, path, walk.errors);
     if (value.is_null()) return;  // Not given; `required` is the parent's to say.
     switch (schema.type) {
         case Type::any:
@@ -230,11 +227,30 @@ void check(const Schema& schema, const Value& value, const Path& path, Walk& wal
 
 }  // namespace
 
-std::vector<FieldError> validate(const Schema& schema, const Value& value) {
+void check_unique(const Schema& schema, const Value& list, const Path& path,
+                  std::vector<FieldError>& errors) {
+    if (schema.list_kind == ListKind::atomic) return;
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < list.items().size(); ++i) {
+        Value identity = identity_of(schema, list.items()[i]);
+        if (!seen.insert(to_json(identity)).second)
+            errors.push_back(duplicate(path.item(i), identity));
+    }
+}
+
+void check_table(const Schema& schema, const Value& value, const Path& path,
+                 std::vector<FieldError>& errors) {
     Walk walk;
     walk.custom = !is_builtin(schema);
-    check(schema, value, Path(), walk);
-    return std::move(walk.errors);
+    check(schema, value, path, walk);
+    for (FieldError& error : walk.errors)
+        errors.push_back(std::move(error));
+}
+
+std::vector<FieldError> validate(const Schema& schema, const Value& value) {
+    std::vector<FieldError> errors;
+    check_table(schema, value, Path(), errors);
+    return errors;
 }
 
 }  // namespace muster::api

@@ -6,9 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "api/denial.h"
 #include "apiserver/commit.h"
+#include "apiserver/definitions.h"
 #include "apiserver/read.h"
-#include "apiserver/status_error.h"
 #include "apiserver/stored.h"
 
 namespace muster::apiserver {
@@ -51,7 +52,7 @@ void check_removal(const api::Kind& kind, const Value& old) {
     }
 }
 
-void admit_built_in(Context& context, const Exchange& exchange, const api::Kind& kind,
+void admit_built_in(Context& context, Exchange& exchange, const api::Kind& kind,
                     Operation operation, std::string_view subresource, Value& object,
                     const Value& old) {
     if (operation == Operation::remove) {
@@ -60,6 +61,11 @@ void admit_built_in(Context& context, const Exchange& exchange, const api::Kind&
     }
     if (!subresource.empty()) return;
     if (is_core(kind, "pods")) admit_pod(context, object, old);
+    if (is_definition(kind)) {
+        set_definition_status(context, object);
+        for (std::string& warning : definition_warnings(object))
+            exchange.warnings.push_back(std::move(warning));
+    }
     if (is_core(kind, "services")) admit_service(context, kind, object, old);
     if (kind.group == "rbac.authorization.k8s.io") {
         admit_rbac(context, exchange, kind, object, old);
@@ -73,7 +79,7 @@ void admit_built_in(Context& context, const Exchange& exchange, const api::Kind&
 std::vector<Value> list_newest(Context& context, const api::GroupResource& resource,
                                std::string_view ns) {
     std::vector<Value> objects;
-    const api::Kind* kind = api::find_kind(resource.group, resource.plural);
+    const api::Kind* kind = context.kinds.find(resource.group, resource.plural);
     if (kind == nullptr) return objects;
     constexpr std::size_t all = 1u << 30;
     for (const store::Entry& entry : context.store.range(key_prefix(*kind, ns), "", all)) {
@@ -89,13 +95,14 @@ api::AdmissionRequest request_of(Context& context, const Exchange& exchange, con
     api::AdmissionRequest request;
     request.operation = operation;
     request.kind = &kind;
+    request.kinds = &context.kinds;
     request.version = kind.stored_as.empty() ? kind.storage : "v1";
     request.subresource = subresource;
     request.user = exchange.user.name;
     request.groups = exchange.user.groups;
     request.now = context.loop.now();
     request.find = [&context](const api::Key& key) {
-        const api::Kind* wanted = api::find_kind(key.resource.group, key.resource.plural);
+        const api::Kind* wanted = context.kinds.find(key.resource.group, key.resource.plural);
         return wanted == nullptr ? Value() : newest_of(context, *wanted, key.ns, key.name).object;
     };
     request.list = [&context](const api::GroupResource& resource, std::string_view ns) {
@@ -114,13 +121,13 @@ api::AdmissionRequest request_of(Context& context, const Exchange& exchange, con
     return request;
 }
 
-/// In the words in which the API server passes on what a webhook said.
-StatusError refused_by(const api::Admission::Denial& denied) {
-    return {denied.reason,
-            "admission webhook \"" + denied.webhook + "\" denied the request: " + denied.text};
-}
-
 }  // namespace
+
+StatusError refused_by_webhook(const api::Admission::Denial& denied) {
+    return {denied.reason,
+            "admission webhook \"" + denied.webhook + "\" denied the request: " + denied.text,
+            api::details_with(denied.causes)};
+}
 
 void check_namespace(Context& context, const Exchange& exchange, std::string_view ns,
                      std::string_view name) {
@@ -135,10 +142,13 @@ void check_namespace(Context& context, const Exchange& exchange, std::string_vie
           "namespace " + text + " is being terminated"}});
 }
 
-void admit(Context& context, Exchange& exchange, const api::Kind& kind, Operation operation,
-           std::string_view subresource, Value& object, const Value& old) {
+std::optional<api::Admission::Denial> admit(Context& context, Exchange& exchange,
+                                            const api::Kind& kind, Operation operation,
+                                            std::string_view subresource, Value& object,
+                                            const Value& old) {
     admit_built_in(context, exchange, kind, operation, subresource, object, old);
-    if (context.hooks.empty()) return;
+    if (context.hooks.empty()) return std::nullopt;
+    std::optional<api::Admission::Denial> refused;
     api::AdmissionRequest request = request_of(context, exchange, kind, operation, subresource);
     request.object = std::move(object);
     request.old = old;
@@ -151,7 +161,11 @@ void admit(Context& context, Exchange& exchange, const api::Kind& kind, Operatio
             const Value& named = request.object.is_null() ? old : request.object;
             const std::string name = named["metadata"]["name"].text();
             const auto& denied = *answer.denied;
-            if (!denied.webhook.empty()) throw refused_by(denied);
+            if (api::is_validating(denied)) {
+                refused = denied;
+                break;
+            }
+            if (!denied.webhook.empty()) throw refused_by_webhook(denied);
             if (denied.reason == Reason::invalid) throw invalid(kind, name, denied.causes);
             if (denied.reason == Reason::forbidden) {
                 throw forbidden(kind.resource(), name, denied.text, denied.causes);
@@ -161,6 +175,7 @@ void admit(Context& context, Exchange& exchange, const api::Kind& kind, Operatio
         if (answer.changed) request.object = std::move(*answer.changed);
     }
     object = std::move(request.object);
+    return refused;
 }
 
 bool keeps_first_status(const api::Kind& kind) {
@@ -170,8 +185,19 @@ bool keeps_first_status(const api::Kind& kind) {
 void reset_status(const api::Kind& kind, Value& object) {
     if (keeps_first_status(kind) || !kind.has_status) return;
     if (is_core(kind, "pods")) {
-        object.set("status", Value::object({{"phase", "Pending"},
-                                            {"qosClass", quality_class(object["spec"])}}));
+        Value status = Value::object({{"phase", "Pending"}});
+        if (!object["spec"]["schedulingGates"].empty()) {
+            const Value gated = Value::object(
+                {{"type", "PodScheduled"},
+                 {"status", "False"},
+                 {"lastProbeTime", nullptr},
+                 {"lastTransitionTime", object["metadata"]["creationTimestamp"]},
+                 {"reason", "SchedulingGated"},
+                 {"message", "Scheduling is blocked due to non-empty scheduling gates"}});
+            status.set("conditions", Value::array({gated}));
+        }
+        status.set("qosClass", quality_class(object["spec"]));
+        object.set("status", std::move(status));
     } else if (is_core(kind, "namespaces")) {
         object.set("status", Value::object({{"phase", "Active"}}));
     } else if (is_core(kind, "services")) {

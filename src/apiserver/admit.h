@@ -1,11 +1,13 @@
 // apiserver/admit.h - admission: what is added to an object on its way in, and who may stop it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "api/admission.h"
 #include "apiserver/exchange.h"
+#include "apiserver/status_error.h"
 
 namespace muster::apiserver {
 
@@ -13,11 +15,18 @@ namespace muster::apiserver {
 void check_namespace(Context& context, const Exchange& exchange, std::string_view ns,
                      std::string_view name);
 
+/// As the API server passes on what a webhook said.
+StatusError refused_by_webhook(const api::Admission::Denial& denied);
+
 /// The built-in steps, then the hooks in order. `object` and `old` are in stored form and null as
-/// in AdmissionRequest; `object` is changed in place. Throws StatusError on a denial.
-void admit(Context& context, Exchange& exchange, const api::Kind& kind,
-           api::AdmissionRequest::Operation operation, std::string_view subresource,
-           api::Value& object, const api::Value& old);
+/// in AdmissionRequest; `object` is changed in place. Throws StatusError on a denial. What a
+/// validating webhook refuses is returned instead: on a cluster those are asked last, of what is
+/// valid otherwise.
+std::optional<api::Admission::Denial> admit(Context& context, Exchange& exchange,
+                                            const api::Kind& kind,
+                                            api::AdmissionRequest::Operation operation,
+                                            std::string_view subresource, api::Value& object,
+                                            const api::Value& old);
 
 // The built-in steps, one file for each family.
 void admit_pod(Context& context, api::Value& pod, const api::Value& old);

@@ -5,8 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "api/crd.h"
 #include "api/schema.h"
 #include "apiserver/commit.h"
+#include "apiserver/definitions.h"
 #include "apiserver/metadata.h"
 #include "apiserver/stored.h"
 #include "base/verify.h"
@@ -83,6 +85,9 @@ std::vector<Value> all_objects(const Context& context) {
     objects.push_back(priority_class("system-node-critical", 2'000'001'000,
                                      "Used for system critical pods that must not be moved from "
                                      "their current node."));
+    for (const api::Kind& kind : api::all_kinds()) {
+        if (kind.custom) objects.push_back(api::listed_crd_of(kind));
+    }
     objects.push_back(kubernetes_service(context));
     if (!context.options.advertise_address.empty()) {
         objects.push_back(kubernetes_slice(context));
@@ -124,7 +129,8 @@ void create_what_every_cluster_has(Context& context, std::function<void()> done)
             fill_first_metadata(context, *kind, object);
             api::apply_defaults(*kind->find_version(version.version)->schema, object);
             if (kind->defaulting != nullptr) kind->defaulting(object);
-        } else if (object["kind"].text_or("") == "Namespace") {
+            if (is_definition(*kind)) set_definition_status(context, object);
+        } else if (object["kind"].text_or("") == "Namespace" || is_definition(*kind)) {
             continue;
         } else {
             object = corrected(newest.object, object);

@@ -5,6 +5,7 @@
 
 #include "api/json.h"
 #include "apiserver/bootstrap.h"
+#include "apiserver/definitions.h"
 #include "apiserver/stored.h"
 #include "base/verify.h"
 
@@ -31,6 +32,8 @@ void update_indexes(Context& context, const std::string& key, const api::Value& 
             context.namespaces[std::string(name)] =
                 !object["metadata"]["deletionTimestamp"].is_null();
         }
+    } else if (starts_with(key, "/apiextensions.k8s.io/")) {
+        put_definition(context, name, object, revision);
     } else if (starts_with(key, "/core/services/")) {
         context.addresses.put(key, object);
     } else if (starts_with(key, "/core/events/") && !object.is_null()) {
@@ -38,8 +41,10 @@ void update_indexes(Context& context, const std::string& key, const api::Value& 
     }
 }
 
-/// Pods find the API server by it: it comes back when somebody removes it with all the others.
-bool is_own_service(const api::Kind& kind, std::string_view ns, std::string_view name) {
+/// What comes back when somebody removes it with all the others: by one pods find the API server,
+/// by the others clients find the kinds that are served anyway.
+bool is_always_there(const api::Kind& kind, std::string_view ns, std::string_view name) {
+    if (is_definition(kind)) return is_own_definition(name);
     const bool service = kind.group.empty() && kind.plural == "services";
     const bool slice = kind.group == "discovery.k8s.io" && kind.plural == "endpointslices";
     return (service || slice) && ns == "default" && name == "kubernetes";
@@ -75,7 +80,9 @@ void commit_put(Context& context, const api::Kind& kind, api::Value object,
     std::string key = key_of(kind, object["metadata"]["namespace"].text_or(""),
                              object["metadata"]["name"].text_or(""));
     Committed committed;
-    committed.bytes = make_bytes(api::to_json(object));
+    std::string text = api::to_json(object);
+    text.shrink_to_fit();  // It stays: growing has left up to as much again.
+    committed.bytes = make_bytes(std::move(text));
     committed.object = std::make_shared<const api::Value>(std::move(object));
     committed.revision = revision;
     context.fresh_trees[revision] = committed.object;
@@ -97,15 +104,16 @@ void commit_remove(Context& context, const api::Kind& kind, std::string_view ns,
     const store::Revision revision = context.store.next_revision();
     std::string key = key_of(kind, ns, name);
     update_indexes(context, key, {}, revision, context.loop.now());
-    const store::Staged staged =
-        context.store.stage(std::move(key), nullptr, expected,
-                            [&context, alive = std::weak_ptr<int>(context.alive), revision,
-                             then = std::move(done), own = is_own_service(kind, ns, name)] {
-                                if (alive.expired()) return;
-                                if (then) then(revision);
-                                if (own) create_what_every_cluster_has(context, nullptr);
-                                run_waiting(context);
-                            });
+    const store::Staged staged = context.store.stage(
+        std::move(key), nullptr, expected,
+        [&context, alive = std::weak_ptr<int>(context.alive), revision, then = std::move(done),
+         own = is_always_there(kind, ns, name), resource = kind.resource(), custom = kind.custom] {
+            if (alive.expired()) return;
+            if (then) then(revision);
+            if (custom) after_removal(context, resource);
+            if (own) create_what_every_cluster_has(context, nullptr);
+            run_waiting(context);
+        });
     VERIFY(staged == store::Staged::accepted);
 }
 

@@ -106,15 +106,21 @@ std::string cannot_handle(const Exchange& exchange) {
            "\" cannot be handled as a " + exchange.kind->kind + ": ";
 }
 
+bool is_apply(const Exchange& exchange) {
+    return body_type(exchange.request) == BodyType::apply_patch;
+}
+
+/// The cause of a patch that makes what cannot be read.
+Value patch_details(const std::string& text) {
+    const Value cause =
+        Value::object({{"reason", "FieldValueInvalid"}, {"message", text}, {"field", "patch"}});
+    return Value::object({{"causes", Value::array({cause})}});
+}
+
 /// Answers unknown and duplicate fields as the client wants: refuse, warn or drop.
 void check_strictly(Exchange& exchange, const api::Schema& schema, const Value& object,
                     const std::vector<std::string>& duplicates, const std::string& prefix) {
     const std::string_view mode = exchange.request.query_value("fieldValidation");
-    if (!mode.empty() && mode != "Strict" && mode != "Warn" && mode != "Ignore") {
-        throw StatusError(Reason::invalid,
-                          "fieldValidation: Unsupported value: \"" + std::string(mode) +
-                              "\": supported values: \"Ignore\", \"Strict\", \"Warn\"");
-    }
     if (mode == "Ignore") return;
     std::vector<std::string> complaints;
     for (const std::string& field : api::unknown_fields(schema, object)) {
@@ -125,7 +131,12 @@ void check_strictly(Exchange& exchange, const api::Schema& schema, const Value& 
     }
     if (complaints.empty()) return;
     if (mode == "Strict") {
-        throw bad_request(prefix + "strict decoding error: " + joined(complaints));
+        const std::string text = "strict decoding error: " + joined(complaints);
+        if (exchange.route.verb == "patch" && !is_apply(exchange)) {
+            throw StatusError(Reason::invalid, "\"\" is invalid: patch: " + text,
+                              patch_details("Invalid value: " + text));
+        }
+        throw bad_request(prefix + text);
     }
     for (std::string& complaint : complaints)
         exchange.warnings.push_back(std::move(complaint));
@@ -145,10 +156,25 @@ void check_types(const Exchange& exchange, const api::Schema& schema, const Valu
     }
     for (const api::FieldError& error : wrong) {
         if (error.reason != "FieldValueTypeInvalid") continue;
-        throw bad_request(cannot_handle(exchange) + error.field + ": " + error.text);
+        const std::string text = error.field + ": " + error.text;
+        if (exchange.route.verb == "patch" && !is_apply(exchange)) {
+            throw StatusError(Reason::invalid, "\"\" is invalid: patch: " + text,
+                              patch_details(text));
+        }
+        throw bad_request(cannot_handle(exchange) + text);
     }
     if (!wrong.empty()) {
         throw invalid(*exchange.kind, object["metadata"]["name"].text_or(""), wrong);
+    }
+}
+
+/// In the metadata of built-in kinds nothing and an empty map or list are the same.
+void drop_what_is_empty(Value& object) {
+    Value* metadata = object.find("metadata");
+    if (metadata == nullptr || !metadata->is_object()) return;
+    for (const char* name : {"labels", "annotations", "finalizers", "ownerReferences"}) {
+        const Value* part = metadata->find(name);
+        if (part != nullptr && part->empty()) metadata->erase(name);
     }
 }
 
@@ -212,7 +238,10 @@ Value typed_object(Exchange& exchange, Decoded decoded) {
     api::prune(schema, object);
     api::apply_defaults(schema, object);
     check_types(exchange, schema, object);
-    if (!exchange.kind->custom) api::canonicalize(schema, object);
+    if (!exchange.kind->custom) {
+        api::canonicalize(schema, object);
+        drop_what_is_empty(object);
+    }
     return std::move(object);
 }
 
@@ -245,7 +274,8 @@ Value typed_part(Exchange& exchange, Decoded decoded) {
     return std::move(object);
 }
 
-Value typed_body(Exchange& exchange, std::string_view api_version, std::string_view kind) {
+Value typed_body(Exchange& exchange, std::string_view api_version, std::string_view kind,
+                 Strictness strictness) {
     if (exchange.request.body->empty()) return Value::object();
     Decoded decoded = decode_body(exchange.request);
     const std::string given = decoded.value["kind"].text();
@@ -258,7 +288,8 @@ Value typed_body(Exchange& exchange, std::string_view api_version, std::string_v
     Value unchecked_type = decoded.value;
     unchecked_type.erase("apiVersion");
     unchecked_type.erase("kind");
-    check_strictly(exchange, *schema, unchecked_type, decoded.duplicates, "");
+    if (strictness == Strictness::as_asked)
+        check_strictly(exchange, *schema, unchecked_type, decoded.duplicates, "");
     api::prune(*schema, decoded.value);
     for (const api::FieldError& error : api::validate(*schema, decoded.value)) {
         throw bad_request(std::string(kind) + ": " + error.field + ": " + error.text);

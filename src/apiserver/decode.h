@@ -37,6 +37,9 @@ api::Value typed_part(Exchange& exchange, Decoded decoded);
 
 /// The same without the checks of apiVersion and kind, for bodies of subresources. An empty body is
 /// an empty object. `api_version` and `kind` choose the schema.
-api::Value typed_body(Exchange& exchange, std::string_view api_version, std::string_view kind);
+/// Without strictness unknown fields are passed over.
+enum class Strictness { as_asked, none };
+api::Value typed_body(Exchange& exchange, std::string_view api_version, std::string_view kind,
+                      Strictness strictness = Strictness::as_asked);
 
 }  // namespace muster::apiserver

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/apiextensions/added_kind.h"
 #include "api/json.h"
 #include "apiserver/answer.h"
 #include "apiserver/openapi.h"
@@ -26,28 +27,31 @@ struct Group {
     std::vector<std::string> versions;
 };
 
-void add_groups(std::vector<Group>& groups, const std::vector<api::Kind>& kinds) {
-    for (const api::Kind& kind : kinds) {
-        auto found = std::find_if(groups.begin(), groups.end(),
-                                  [&](const Group& group) { return group.name == kind.group; });
-        if (found == groups.end()) found = groups.insert(groups.end(), Group{kind.group, {}});
-        for (const api::Version& version : kind.versions) {
-            auto& versions = found->versions;
-            if (std::find(versions.begin(), versions.end(), version.name) == versions.end()) {
-                versions.push_back(version.name);
-            }
+void add_group(std::vector<Group>& groups, const api::Kind& kind) {
+    auto found = std::find_if(groups.begin(), groups.end(),
+                              [&](const Group& group) { return group.name == kind.group; });
+    if (found == groups.end()) found = groups.insert(groups.end(), Group{kind.group, {}});
+    for (const api::Version& version : kind.versions) {
+        auto& versions = found->versions;
+        if (std::find(versions.begin(), versions.end(), version.name) == versions.end()) {
+            versions.push_back(version.name);
         }
     }
 }
 
 std::vector<Group> all_groups(const Context& context) {
-    static const std::vector<Group> kept = [] {
-        std::vector<Group> made;
-        add_groups(made, api::all_kinds());
-        add_groups(made, api::review_kinds());
-        return made;
-    }();
-    std::vector<Group> groups = kept;
+    std::vector<Group> groups;
+    for (const api::Kind* kind : context.kinds.all())
+        add_group(groups, *kind);
+    for (const auto& kind : context.kinds.added()) {
+        const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& each) {
+            return each.name == kind->group;
+        });
+        std::sort(group->versions.begin(), group->versions.end(), api::is_preferred_version);
+    }
+    std::erase_if(groups, [](const Group& group) { return group.versions.empty(); });
+    for (const api::Kind& kind : api::review_kinds())
+        add_group(groups, kind);
     for (const Server::View& view : context.views) {
         const bool known = std::any_of(groups.begin(), groups.end(), [&](const Group& group) {
             return group.name == view.resource.group;
@@ -87,17 +91,18 @@ struct Row {
     bool kept = true;
 };
 
-std::vector<Row> rows_of(const std::string& group, const std::string& version) {
+std::vector<Row> rows_of(const Context& context, const std::string& group,
+                         const std::string& version) {
     std::vector<Row> rows;
-    const auto add = [&](const std::vector<api::Kind>& kinds, bool kept) {
-        for (const api::Kind& kind : kinds) {
-            if (kind.group == group && kind.find_version(version) != nullptr) {
-                rows.push_back({&kind, kept});
-            }
-        }
+    const auto is_there = [&](const api::Kind& kind) {
+        return kind.group == group && kind.find_version(version) != nullptr;
     };
-    add(api::all_kinds(), true);
-    add(api::review_kinds(), false);
+    for (const api::Kind* kind : context.kinds.all()) {
+        if (is_there(*kind)) rows.push_back({kind, true});
+    }
+    for (const api::Kind& kind : api::review_kinds()) {
+        if (is_there(kind)) rows.push_back({&kind, false});
+    }
     return rows;
 }
 
@@ -151,7 +156,7 @@ Value aggregated(const Context& context, bool core, const std::string& form_vers
         Value versions = Value::array();
         for (const std::string& version : group.versions) {
             Value resources = Value::array();
-            for (const Row& row : rows_of(group.name, version)) {
+            for (const Row& row : rows_of(context, group.name, version)) {
                 resources.push(aggregated_resource(context, row, version));
             }
             for (const Server::View* view : views_of(context, group.name, version))
@@ -181,7 +186,7 @@ Value group_entry(const Group& group) {
 
 Value resource_list(const Context& context, const Group& group, const std::string& version) {
     Value resources = Value::array();
-    for (const Row& row : rows_of(group.name, version)) {
+    for (const Row& row : rows_of(context, group.name, version)) {
         const api::Kind& kind = *row.kind;
         Value resource =
             Value::object({{"name", kind.plural},
@@ -361,7 +366,7 @@ bool serve_discovery(Context& context, const ExchangePtr& exchange) {
         return true;
     }
     if (first == "openapi") {
-        serve_openapi(*exchange);
+        serve_openapi(context, *exchange);
         return true;
     }
     return serve_token_keys(context, *exchange);

@@ -37,6 +37,7 @@ struct Exchange {
     User user;
     Form form;
     const api::Kind* kind = nullptr;        // Null when the path names none.
+    std::shared_ptr<const api::Kind> held;  // `kind`, which may be removed while the answer waits.
     const api::Version* version = nullptr;  // Not null when `kind` is not.
     std::vector<std::string> warnings;      // Go out as Warning headers.
     bool answered = false;                  // An answer has begun; there can be no other.
@@ -56,6 +57,12 @@ struct SharedChange {
     std::map<std::string, Bytes, std::less<>> lines;  // By form and type.
 };
 
+/// An OpenAPI document and its hash, which is part of its address: clients keep it for ever.
+struct OpenApiDocument {
+    Bytes json;
+    std::string hash;
+};
+
 /// The state of the server. One thread.
 struct Context {
     Context(store::Store& the_store, Loop& the_loop, Options the_options)
@@ -70,6 +77,7 @@ struct Context {
     Loop& loop;
     Options options;
     Random random;
+    api::Kinds kinds;  // All that is served.
     Node* node = nullptr;
     std::vector<api::AdmissionHook> hooks;
     std::map<std::pair<api::GroupResource, std::string>, Server::Answer> answers;
@@ -91,6 +99,15 @@ struct Context {
     /// Trees of staged writes, so that watchers need not parse them again.
     std::map<store::Revision, std::shared_ptr<const api::Value>> fresh_trees;
     SharedChange shared;
+    /// The definitions that users brought, by their names.
+    struct Definition {
+        api::GroupResource resource;
+        std::string print;    // Of what its kind was made of; empty: it is not served yet.
+        bool ending = false;  // It is being deleted, with all its objects.
+    };
+    std::map<std::string, Definition, std::less<>> definitions;
+    /// By path ("apis/batch/v1"), those that were asked for.
+    std::map<std::string, OpenApiDocument> open_api;
     std::set<std::shared_ptr<WatchStream>> watches;
     /// Claims of service account tokens seen lately, by the hash of the token.
     std::map<std::string, api::Value> known_claims;

@@ -106,7 +106,7 @@ TEST_CASE("bad patches") {
     const std::string one = maps + "/m";
     CHECK(refused(server, server.merge(one, "[]")) == 400);
     CHECK(refused(server, server.merge(one, "{")) == 400);
-    CHECK(refused(server, server.merge(one, R"({"data":7})")) == 400);
+    CHECK(refused(server, server.merge(one, R"({"data":7})")) == 422);
     CHECK(refused(server, server.merge(one, R"({"metadata":{"name":"other"}})")) == 400);
     CHECK(refused(server, server.send(server.request("PATCH", one, "{}", "application/json"))) ==
           415);

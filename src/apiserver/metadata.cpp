@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/field_error.h"
 #include "apiserver/status_error.h"
 #include "base/dns_name.h"
 #include "base/text.h"
@@ -38,19 +39,38 @@ void check_labels(const Value& labels, std::vector<api::FieldError>& errors) {
     }
 }
 
-void check_owners(const Value& owners, std::vector<api::FieldError>& errors) {
-    int controllers = 0;
-    for (std::size_t i = 0; i < owners.size(); ++i) {
-        const std::string at = "metadata.ownerReferences[" + std::to_string(i) + "]";
-        for (const char* field : {"apiVersion", "kind", "name", "uid"}) {
-            if (!owners[i][field].text_or("").empty()) continue;
-            errors.push_back(invalid_value(at + "." + field, "", "must not be empty"));
-        }
-        if (owners[i]["controller"].boolean_or(false)) ++controllers;
+void check_owner(const Value& owner, std::vector<api::FieldError>& errors) {
+    const std::string at = "metadata.ownerReferences";
+    const std::string version = owner["apiVersion"].text();
+    const std::string kind = owner["kind"].text();
+    if (version.empty() || std::count(version.begin(), version.end(), '/') > 1)
+        errors.push_back(invalid_value(at + ".apiVersion", version, "version must not be empty"));
+    for (const char* field : {"kind", "name", "uid"}) {
+        if (!owner[field].text_or("").empty()) continue;
+        errors.push_back(invalid_value(at + "." + field, "", "must not be empty"));
     }
-    if (controllers > 1) {
-        errors.push_back(invalid_value("metadata.ownerReferences", "...",
-                                       "Only one reference can have Controller set to true"));
+    if (version == "v1" && kind == "Event") {
+        errors.push_back({"FieldValueInvalid", at,
+                          "Invalid value: " + api::shown(owner) +
+                              ": /v1, Kind=Event is disallowed from being an owner"});
+    }
+}
+
+void check_owners(const Value& owners, std::vector<api::FieldError>& errors) {
+    std::string first;
+    for (const Value& owner : owners.items()) {
+        check_owner(owner, errors);
+        if (!owner["controller"].boolean_or(false)) continue;
+        const std::string shown = owner["kind"].text() + "/" + owner["name"].text();
+        if (first.empty()) {
+            first = shown;
+            continue;
+        }
+        errors.push_back({"FieldValueInvalid", "metadata.ownerReferences",
+                          "Invalid value: " + api::shown(owners) +
+                              ": Only one reference can have Controller set to true. Found "
+                              "\"true\" in references for " +
+                              first + " and " + shown});
     }
 }
 
@@ -70,6 +90,15 @@ void check_finalizers(const api::Kind& kind, const Value& finalizers,
             invalid_value("metadata.finalizers[" + std::to_string(i) + "]", name,
                           "name is neither a standard finalizer name nor is it fully qualified"));
     }
+    const auto has = [&](std::string_view name) {
+        return std::any_of(finalizers.items().begin(), finalizers.items().end(),
+                           [&](const Value& each) { return each.text_or("") == name; });
+    };
+    if (has("orphan") && has("foregroundDeletion")) {
+        errors.push_back({"FieldValueInvalid", "metadata.finalizers",
+                          "Invalid value: " + api::shown(finalizers) +
+                              ": finalizer foregroundDeletion and orphan cannot be both set"});
+    }
 }
 
 void check_new_finalizers(const Value& object, const Value& old,
@@ -86,6 +115,20 @@ void check_new_finalizers(const Value& object, const Value& old,
                                      "no new finalizers can be added if the object is being "
                                      "deleted, found new finalizers []string{" +
                                          added + "}"));
+}
+
+/// Who patches sees what he writes over: there it is no question of which object is meant.
+void check_kept(const api::Kind& kind, const Value& old, const Value& object) {
+    std::vector<api::FieldError> errors;
+    for (const char* own : {"uid", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
+        const Value& now = object["metadata"][own];
+        const Value& before = old["metadata"][own];
+        if (now.is_null() || now == before || (now.is_string() && now.text().empty())) continue;
+        if (own != std::string_view("uid") && !before.is_null()) continue;  // It is put back.
+        errors.push_back({"FieldValueInvalid", std::string("metadata.") + own,
+                          "Invalid value: " + api::shown(now) + ": field is immutable"});
+    }
+    if (!errors.empty()) throw invalid(kind, old["metadata"]["name"].text_or(""), errors);
 }
 
 }  // namespace
@@ -114,9 +157,8 @@ void fill_new_name(Context& context, const Exchange& exchange, Value& object) {
         throw invalid(kind, "",
                       {required_value("metadata.name", "name or generateName is required")});
     }
-    for (const char* own :
-         {"selfLink", "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds",
-          "generation", "uid", "creationTimestamp"}) {
+    for (const char* own : {"selfLink", "resourceVersion", "deletionTimestamp",
+                            "deletionGracePeriodSeconds", "uid", "creationTimestamp"}) {
         metadata.erase(own);
     }
 }
@@ -128,7 +170,7 @@ void fill_new_identity(Context& context, const api::Kind& kind, Value& object) {
     if (has_generation(kind)) metadata.set("generation", 1);
 }
 
-void carry_metadata(const api::Kind& kind, const Value& old, store::Revision revision,
+void carry_metadata(const api::Kind& kind, const Value& old, store::Revision revision, Given given,
                     Value& object) {
     const std::string name = old["metadata"]["name"].text();
     const Value& before = old["metadata"];
@@ -137,6 +179,7 @@ void carry_metadata(const api::Kind& kind, const Value& old, store::Revision rev
     if (!version.empty() && version != "0" && version != std::to_string(revision)) {
         throw modified(kind.resource(), name);
     }
+    if (given == Given::by_patch) check_kept(kind, old, object);
     const std::string uid = metadata["uid"].text();
     if (!uid.empty() && uid != before["uid"].text()) {
         throw conflict(kind.resource(), name,
@@ -157,7 +200,8 @@ void carry_metadata(const api::Kind& kind, const Value& old, store::Revision rev
 
 bool has_generation(const api::Kind& kind) {
     if (kind.custom) return true;
-    if (kind.group == "batch" || kind.group == "apps" || kind.group == "scheduling.k8s.io") {
+    if (kind.group == "batch" || kind.group == "apps" || kind.group == "scheduling.k8s.io" ||
+        kind.group == "apiextensions.k8s.io") {
         return true;
     }
     return kind.group.empty() && kind.plural == "pods";

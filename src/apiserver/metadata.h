@@ -21,8 +21,9 @@ void fill_new_identity(Context& context, const api::Kind& kind, api::Value& obje
 
 /// What an update may not change is taken from `old`; what it must not, is refused. Objects in
 /// stored form.
+enum class Given { as_whole, by_patch };
 void carry_metadata(const api::Kind& kind, const api::Value& old, store::Revision revision,
-                    api::Value& object);
+                    Given given, api::Value& object);
 
 /// One more when anything but metadata and status differs, for kinds that count.
 void count_generation(const api::Kind& kind, const api::Value& old, api::Value& object);

@@ -1,6 +1,7 @@
 // apiserver/openapi.cpp - OpenAPI documents, made when first asked for and named by their hash.
 #include "apiserver/openapi.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,30 +17,21 @@
 namespace muster::apiserver {
 namespace {
 
-/// A document and its hash, which is part of its address: clients keep it for ever.
-struct Document {
-    Bytes json;
-    std::string hash;
-};
-
 /// "api/v1", "apis/batch/v1".
 std::string path_of(const api::GroupVersion& version) {
     return version.group.empty() ? "api/" + version.version
                                  : "apis/" + version.group + "/" + version.version;
 }
 
-/// All documents by path. They say the same as long as the program runs.
-const std::map<std::string, Document>& documents() {
-    static const std::map<std::string, Document> made = [] {
-        std::map<std::string, Document> all;
-        for (const api::GroupVersion& version : api::open_api_group_versions()) {
-            std::string text = api::to_json(api::open_api_document(version));
-            std::string hash = net::sha256_hex(text);
-            all[path_of(version)] = {make_bytes(std::move(text)), std::move(hash)};
-        }
-        return all;
-    }();
-    return made;
+/// The document of a group version, made when it is first asked for.
+const OpenApiDocument& document_of(Context& context, const api::GroupVersion& version) {
+    OpenApiDocument& document = context.open_api[path_of(version)];
+    if (document.json == nullptr) {
+        std::string text = api::to_json(api::open_api_document(context.kinds, version));
+        document.hash = net::sha256_hex(text);
+        document.json = make_bytes(std::move(text));
+    }
+    return document;
 }
 
 constexpr std::string_view old_swagger = "2.0";
@@ -85,21 +77,24 @@ void send_old(Exchange& exchange) {
     exchange.responder->respond(std::move(response));
 }
 
-void send_index(Exchange& exchange) {
+void send_index(Context& context, Exchange& exchange) {
+    std::map<std::string, std::string> hashes;  // By path, which orders them.
+    for (const api::GroupVersion& version : api::open_api_group_versions(context.kinds))
+        hashes[path_of(version)] = document_of(context, version).hash;
     api::Value paths = api::Value::object();
-    for (const auto& [path, document] : documents()) {
-        paths.set(path, api::Value::object({{"serverRelativeURL",
-                                             "/openapi/v3/" + path + "?hash=" + document.hash}}));
+    for (const auto& [path, hash] : hashes) {
+        paths.set(path, api::Value::object(
+                            {{"serverRelativeURL", "/openapi/v3/" + path + "?hash=" + hash}}));
     }
     send_value(exchange, 200, api::Value::object({{"paths", paths}}));
 }
 
 }  // namespace
 
-void serve_openapi(Exchange& exchange) {
+void serve_openapi(Context& context, Exchange& exchange) {
     const std::string& path = exchange.route.path;
     if (path == "/openapi/v3" || path == "/openapi/v3/") {
-        send_index(exchange);
+        send_index(context, exchange);
         return;
     }
     if (path == "/openapi/v2") {
@@ -108,9 +103,13 @@ void serve_openapi(Exchange& exchange) {
     }
     const std::string prefix = "/openapi/v3/";
     if (!path.starts_with(prefix)) throw no_such_resource();
-    const auto found = documents().find(path.substr(prefix.size()));
-    if (found == documents().end()) throw no_such_resource();
-    const Document& document = found->second;
+    const auto versions = api::open_api_group_versions(context.kinds);
+    const auto found =
+        std::find_if(versions.begin(), versions.end(), [&](const api::GroupVersion& version) {
+            return path_of(version) == std::string_view(path).substr(prefix.size());
+        });
+    if (found == versions.end()) throw no_such_resource();
+    const OpenApiDocument& document = document_of(context, *found);
     net::Response response;
     response.headers.add("Content-Type", "application/json");
     response.headers.add("ETag", "\"" + document.hash + "\"");

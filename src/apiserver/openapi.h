@@ -6,6 +6,6 @@
 namespace muster::apiserver {
 
 /// Answers a path below /openapi. Throws StatusError (404) for others than v3's.
-void serve_openapi(Exchange& exchange);
+void serve_openapi(Context& context, Exchange& exchange);
 
 }  // namespace muster::apiserver

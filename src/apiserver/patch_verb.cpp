@@ -7,6 +7,7 @@
 #include "api/json.h"
 #include "api/patch.h"
 #include "apiserver/decode.h"
+#include "apiserver/request_options.h"
 #include "apiserver/status_error.h"
 #include "apiserver/write.h"
 
@@ -63,26 +64,28 @@ Value applied(Context& context, Exchange& exchange, const PatchBody& patch, cons
 
 }  // namespace
 
-PatchBody read_patch(Exchange& exchange) {
+BodyType patch_type(const Exchange& exchange) {
     const net::Request& request = exchange.request;
+    const auto type = body_type(request);
+    const bool custom = exchange.kind->custom;
+    if (request.headers.get("Content-Type").empty() || !type || *type == BodyType::json ||
+        *type == BodyType::yaml || *type == BodyType::protobuf ||
+        (custom && *type == BodyType::strategic_patch)) {
+        refuse_patch_type(custom);
+    }
     if (request.body->size() > body_limit) {
         throw StatusError(Reason::request_entity_too_large,
                           "Request entity too large: limit is " + std::to_string(body_limit));
     }
-    const auto type = body_type(request);
-    const bool custom = exchange.kind->custom;
-    if (!type || *type == BodyType::json || *type == BodyType::yaml ||
-        *type == BodyType::protobuf || (custom && *type == BodyType::strategic_patch)) {
-        refuse_patch_type(custom);
-    }
+    check_write_options(exchange);
+    return *type;
+}
+
+PatchBody read_patch(Exchange& exchange, BodyType type) {
+    const net::Request& request = exchange.request;
     PatchBody patch;
-    patch.type = *type;
-    if (*type == BodyType::apply_patch) {
-        if (request.query_value("fieldManager").empty()) {
-            throw StatusError(Reason::invalid,
-                              "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required "
-                              "value: is required for apply patch");
-        }
+    patch.type = type;
+    if (patch.type == BodyType::apply_patch) {
         Decoded decoded = decode_yaml(*request.body);
         if (!decoded.value["metadata"]["managedFields"].empty()) {
             throw bad_request("metadata.managedFields must be nil");
@@ -98,7 +101,7 @@ PatchBody read_patch(Exchange& exchange) {
     }
     patch.value = std::move(std::get<api::Parsed>(parsed).value);
     patch.duplicates = std::move(std::get<api::Parsed>(parsed).duplicates);
-    const bool list = *type == BodyType::json_patch;
+    const bool list = patch.type == BodyType::json_patch;
     if (list ? !patch.value.is_array() : !patch.value.is_object()) {
         throw bad_request(std::string("error decoding patch: it must be a JSON ") +
                           (list ? "array of operations" : "object"));

@@ -17,8 +17,11 @@ struct PatchBody {
     std::vector<std::string> duplicates;
 };
 
-/// Throws StatusError: 400, 413, 415, 422.
-PatchBody read_patch(Exchange& exchange);
+/// By the content type; size and options are checked with it. Throws StatusError: 413, 415, 422.
+BodyType patch_type(const Exchange& exchange);
+
+/// The body, of the type that patch_type() found. Throws StatusError: 400, 413, 422.
+PatchBody read_patch(Exchange& exchange, BodyType type);
 
 /// The patched object. `before` is in the version of the exchange; null only for an apply that
 /// creates. Throws StatusError: 400, 409 (apply conflicts), 422.

@@ -9,6 +9,7 @@
 #include "api/json.h"
 #include "apiserver/answer.h"
 #include "apiserver/commit.h"
+#include "apiserver/request_options.h"
 #include "apiserver/snapshot.h"
 #include "apiserver/status_error.h"
 #include "apiserver/stored.h"
@@ -127,7 +128,7 @@ std::string list_text(const Exchange& exchange, Page& page) {
     std::string text =
         metadata ? "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/" +
                        form.meta_version + "\""
-                 : "{\"kind\":\"" + exchange.kind->kind + "List\",\"apiVersion\":\"" +
+                 : "{\"kind\":\"" + exchange.kind->list_name() + "\",\"apiVersion\":\"" +
                        api::to_api_version({exchange.kind->group, exchange.version->name}) + "\"";
     text += ",\"metadata\":" + list_meta(page) + ",\"items\":[";
     std::size_t size = text.size() + 8;
@@ -162,36 +163,13 @@ Value list_table(const Exchange& exchange, Page& page, Time now) {
     return table;
 }
 
-/// What may not be asked for together.
-void check_list_options(const net::Request& request, std::optional<std::int64_t> version) {
-    const bool goes_on = !request.query_value("continue").empty();
-    const std::string match(request.query_value("resourceVersionMatch"));
-    const auto refuse = [](const std::string& why) {
-        return StatusError(Reason::invalid, "ListOptions.meta.k8s.io \"\" is invalid: " + why);
-    };
-    if (request.has_query("sendInitialEvents"))
-        throw refuse("sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list");
-    if (!match.empty()) {
-        const std::string forbidden = "resourceVersionMatch: Forbidden: resourceVersionMatch ";
-        if (!version) throw refuse(forbidden + "is forbidden unless resourceVersion is provided");
-        if (goes_on) throw refuse(forbidden + "is forbidden when continue is provided");
-        if (match != "Exact" && match != "NotOlderThan") {
-            throw refuse("resourceVersionMatch: Unsupported value: " + quoted(match) +
-                         ": supported values: \"\", \"Exact\", \"NotOlderThan\"");
-        }
-        if (match == "Exact" && *version == 0)
-            throw refuse(forbidden + "\"exact\" is forbidden for resourceVersion \"0\"");
-    }
-    if (goes_on && version.value_or(0) != 0)
-        throw bad_request("specifying resource version is not allowed when using continue");
-}
-
 void answer_list(Context& context, const ExchangePtr& exchange, const Selection& selection) {
     const net::Request& request = exchange->request;
     Continue from;
     const std::string_view token = request.query_value("continue");
     const auto version = requested_version(request);
-    check_list_options(request, version);
+    if (!token.empty() && version.value_or(0) != 0)
+        throw bad_request("specifying resource version is not allowed when using continue");
     const std::string_view match = request.query_value("resourceVersionMatch");
     from.revision = context.store.revision();
     if (!token.empty()) {
@@ -200,11 +178,8 @@ void answer_list(Context& context, const ExchangePtr& exchange, const Selection&
         from.revision = *version;
     }
     std::size_t limit = 0;
-    if (const std::string_view text = request.query_value("limit"); !text.empty()) {
-        const auto number = to_number(text);
-        if (!number) throw bad_request("limit: Invalid value: \"" + std::string(text) + "\"");
-        limit = selection.fields.name() ? 0 : static_cast<std::size_t>(*number);
-    }
+    if (const auto number = query_number(request, "limit"); number && !selection.fields.name())
+        limit = static_cast<std::size_t>(std::max<std::int64_t>(*number, 0));
     Page page = read_page(context, selection, from, limit);
     if (exchange->form.shape == Form::Shape::table) {
         send_value(*exchange, 200, list_table(*exchange, page, context.loop.now()));
@@ -319,6 +294,7 @@ void serve_get(Context& context, const ExchangePtr& exchange) {
 
 void serve_list(Context& context, const ExchangePtr& exchange) {
     Selection selection = Selection::of(*exchange);
+    check_list_options(exchange->request);
     const store::Revision staged = context.store.staged_under(selection.prefix);
     auto answer = [&context, exchange, selection = std::move(selection)] {
         answer_list(context, exchange, selection);

@@ -10,8 +10,10 @@
 #include "apiserver/admit.h"
 #include "apiserver/answer.h"
 #include "apiserver/decode.h"
+#include "apiserver/definitions.h"
 #include "apiserver/metadata.h"
 #include "apiserver/read.h"
+#include "apiserver/request_options.h"
 #include "apiserver/status_error.h"
 #include "apiserver/stored.h"
 #include "base/text.h"
@@ -25,29 +27,26 @@ bool is_core(const api::Kind& kind, std::string_view plural) {
     return kind.group.empty() && kind.plural == plural;
 }
 
-/// DeleteOptions of the body; the query says what the body does not.
-Value options_of(Exchange& exchange) {
-    Value options = typed_body(exchange, "v1", "DeleteOptions");
-    const net::Request& request = exchange.request;
-    if (!options.has("gracePeriodSeconds") && request.has_query("gracePeriodSeconds")) {
-        const auto grace = parse_integer(request.query_value("gracePeriodSeconds"));
-        if (!grace) throw bad_request("gracePeriodSeconds must be a number of seconds");
+/// What the query says, for a request without a body.
+Value options_of_query(const net::Request& request) {
+    Value options = Value::object();
+    if (const auto grace = query_number(request, "gracePeriodSeconds"))
         options.set("gracePeriodSeconds", *grace);
-    }
-    if (!options.has("propagationPolicy") && request.has_query("propagationPolicy")) {
+    if (request.has_query("propagationPolicy"))
         options.set("propagationPolicy", request.query_value("propagationPolicy"));
-    }
-    if (!options.has("orphanDependents") && request.has_query("orphanDependents")) {
+    if (request.has_query("orphanDependents"))
         options.set("orphanDependents", query_flag(request, "orphanDependents"));
-    }
-    const std::string policy = options["propagationPolicy"].text();
-    if (!policy.empty() && policy != "Orphan" && policy != "Background" && policy != "Foreground") {
-        throw StatusError(Reason::invalid,
-                          "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid "
-                          "value: \"" +
-                              policy +
-                              "\": must be one of: \"Foreground\", \"Background\", \"Orphan\"");
-    }
+    if (request.has_query("dryRun"))
+        options.set("dryRun", Value::array({std::string(request.query_value("dryRun"))}));
+    return options;
+}
+
+/// DeleteOptions: those of the body, or, without one, of the query.
+Value options_of(Exchange& exchange) {
+    const bool in_body = !exchange.request.body->empty();
+    Value options = in_body ? typed_body(exchange, "v1", "DeleteOptions", Strictness::none)
+                            : options_of_query(exchange.request);
+    check_delete_options(options);
     // {"dryRun": ["All"]} in the body means the same as in the query.
     if (options["dryRun"][0].text_or("") == "All" && !exchange.is_dry_run()) {
         exchange.request.query.emplace_back("dryRun", "All");
@@ -153,13 +152,18 @@ struct Round {
 Value list_of(Context& context, const Exchange& exchange, std::vector<Value> items) {
     const api::Kind& kind = *exchange.kind;
     Value list = Value::object(
-        {{"kind", kind.kind + "List"},
+        {{"kind", kind.list_name()},
          {"apiVersion", api::to_api_version({kind.group, exchange.version->name})},
          {"metadata",
           Value::object({{"resourceVersion", std::to_string(context.store.revision())}})},
          {"items", Value::array()}});
     for (Value& item : items) {
-        list.at("items").push(in_version(kind, std::move(item), exchange.version->name));
+        Value shown = in_version(kind, std::move(item), exchange.version->name);
+        if (!kind.custom) {
+            shown.erase("kind");
+            shown.erase("apiVersion");
+        }
+        list.at("items").push(std::move(shown));
     }
     return list;
 }
@@ -173,14 +177,16 @@ void remove_object(Context& context, const ExchangePtr& exchange, const api::Kin
     if (newest.object.is_null()) throw not_found(kind.resource(), name);
     check_preconditions(kind, name, newest, options["preconditions"]);
     Value none;
-    admit(context, *exchange, kind, api::AdmissionRequest::Operation::remove, "", none,
-          newest.object);
+    const auto denied = admit(context, *exchange, kind, api::AdmissionRequest::Operation::remove,
+                              "", none, newest.object);
+    if (denied) throw refused_by_webhook(*denied);
     Value object = newest.object;
     set_propagation(*exchange, kind, options, object);
     const std::int64_t grace = grace_of(kind, object, options);
     bool changed = !(object == newest.object);
     if (mark(context, object, grace)) changed = true;
     if (is_core(kind, "namespaces")) object.at("status").set("phase", "Terminating");
+    if (is_definition(kind)) begin_definition_removal(context, object);
     Removal removal;
     removal.gone = is_released(kind, object);
     removal.last.object = std::make_shared<const Value>(removal.gone ? newest.object : object);

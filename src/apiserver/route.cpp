@@ -48,7 +48,7 @@ std::string rest_after(std::string_view path, std::size_t count) {
 bool query_flag(const net::Request& request, std::string_view name) {
     if (!request.has_query(name)) return false;
     const std::string_view value = request.query_value(name);
-    return value.empty() || value == "true" || value == "1" || value == "True";
+    return value != "0" && to_lower(value) != "false";
 }
 
 bool passes_body_on(const net::Request& head) {

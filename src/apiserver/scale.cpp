@@ -61,7 +61,7 @@ Value wanted_scale(Exchange& exchange, const Value& present) {
     if (exchange.route.verb == "update") {
         return typed_body(exchange, "autoscaling/v1", "Scale");
     }
-    const PatchBody patch = read_patch(exchange);
+    const PatchBody patch = read_patch(exchange, patch_type(exchange));
     api::Patched result;
     if (patch.type == BodyType::json_patch) {
         result = api::json_patch(present, patch.value);
@@ -108,6 +108,11 @@ void serve_scale(Context& context, const ExchangePtr& exchange) {
     const auto edit = [&](Value& object) {
         Value served = in_version(kind, std::move(object), exchange->version->name);
         set_path(served, without_dot(kind.scale_spec_path), replicas.integer_or(0));
+        // What users bring is checked by its schema alone, and that is asked of whole objects.
+        if (kind.stored_schema != nullptr) {
+            const auto errors = api::validate(*exchange->version->schema, served);
+            if (!errors.empty()) throw invalid(kind, route.name, errors);
+        }
         object = to_stored(kind, std::move(served));
     };
     edit_object(context, exchange, kind, route.ns, route.name, "scale", edit,

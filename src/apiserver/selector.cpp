@@ -1,110 +1,14 @@
-// apiserver/selector.cpp - the grammar of selectors, and matching.
+// apiserver/selector.cpp - matching of labels and fields.
 #include "apiserver/selector.h"
 
 #include <algorithm>
 
-#include "api/label_rules.h"
 #include "apiserver/status_error.h"
 #include "base/text.h"
 
 namespace muster::apiserver {
 
 using api::Value;
-
-/// Reads the selector language, one requirement after the other.
-class SelectorReader {
-public:
-    explicit SelectorReader(std::string_view text) : all_(text), text_(text) {}
-
-    LabelSelector read() {
-        LabelSelector selector;
-        skip_blanks();
-        while (!text_.empty()) {
-            selector.requirements_.push_back(requirement());
-            skip_blanks();
-            if (text_.empty()) break;
-            if (!take(',')) fail("found '" + std::string(text_) + "', expected: ',' or end");
-            skip_blanks();
-            if (text_.empty()) fail("found '', expected: identifier after ','");
-        }
-        return selector;
-    }
-
-private:
-    using Operator = LabelSelector::Operator;
-
-    [[noreturn]] void fail(const std::string& why) const {
-        throw bad_request("unable to parse requirement: " + why + " (in \"" + std::string(all_) +
-                          "\")");
-    }
-    void skip_blanks() {
-        while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\t')) {
-            text_.remove_prefix(1);
-        }
-    }
-    bool take(char c) {
-        if (text_.empty() || text_.front() != c) return false;
-        text_.remove_prefix(1);
-        return true;
-    }
-    std::string word() {
-        skip_blanks();
-        const std::size_t end = std::min(text_.find_first_of(" \t,=!()<>"), text_.size());
-        std::string found(text_.substr(0, end));
-        text_.remove_prefix(end);
-        skip_blanks();
-        return found;
-    }
-    std::vector<std::string> values() {
-        if (!take('(')) fail("found '" + std::string(text_) + "', expected: '('");
-        std::vector<std::string> found{word()};
-        while (take(','))
-            found.push_back(word());
-        if (!take(')')) fail("found '" + std::string(text_) + "', expected: ',' or ')'");
-        return found;
-    }
-    LabelSelector::Requirement requirement() {
-        const bool negated = take('!');
-        const std::string key = word();
-        if (key.empty()) fail("found '" + std::string(text_) + "', expected: identifier");
-        if (negated) return {key, Operator::absent, {}};
-        if (text_.empty() || text_.front() == ',') return {key, Operator::exists, {}};
-        if (take('!')) {
-            if (!take('=')) fail("found '!', expected: '!='");
-            return {key, Operator::not_in, {word()}};
-        }
-        if (take('=')) {
-            take('=');
-            return {key, Operator::in, {word()}};
-        }
-        if (take('>')) return {key, Operator::greater, {word()}};
-        if (take('<')) return {key, Operator::less, {word()}};
-        const std::string op = word();
-        if (op == "in") return {key, Operator::in, values()};
-        if (op == "notin") return {key, Operator::not_in, values()};
-        fail("found '" + op + "', expected: in, notin, =, ==, !=, gt, lt");
-    }
-
-    std::string_view all_;
-    std::string_view text_;
-};
-
-LabelSelector LabelSelector::parse(std::string_view text) {
-    LabelSelector selector = SelectorReader(text).read();
-    for (const Requirement& requirement : selector.requirements_) {
-        const bool numbers =
-            requirement.op == Operator::greater || requirement.op == Operator::less;
-        std::vector<std::string> values = numbers ? std::vector<std::string>() : requirement.values;
-        if (values.empty()) values.emplace_back();
-        for (const std::string& value : values) {
-            std::vector<api::FieldError> errors;
-            api::check_labels(Value::object({{requirement.key, value}}), api::Path(), errors);
-            if (!errors.empty())
-                throw bad_request("unable to parse requirement: " + errors.front().text);
-        }
-    }
-    return selector;
-}
 
 LabelSelector LabelSelector::from_object(const Value& object) {
     LabelSelector selector;
@@ -215,42 +119,6 @@ std::string LabelSelector::text() const {
         }
     }
     return text;
-}
-
-FieldSelector FieldSelector::parse(const api::Kind& kind, std::string_view text) {
-    FieldSelector selector;
-    while (!text.empty()) {
-        const std::size_t comma = std::min(text.find(','), text.size());
-        const std::string_view term = text.substr(0, comma);
-        text.remove_prefix(std::min(comma + 1, text.size()));
-        if (term.empty()) continue;
-        const std::size_t equal = term.find('=');
-        if (equal == std::string_view::npos || equal == 0) {
-            throw bad_request("invalid selector: '" + std::string(term) + "'; can't understand '" +
-                              std::string(term) + "'");
-        }
-        Term parsed;
-        std::string stored_field;
-        parsed.equal = term[equal - 1] != '!';
-        parsed.field = term.substr(0, parsed.equal ? equal : equal - 1);
-        // The newer form of events is kept in the older one, where these have other names.
-        if (!kind.stored_as.empty() && parsed.field.starts_with("regarding.")) {
-            stored_field = "involvedObject" + parsed.field.substr(9);
-        } else if (!kind.stored_as.empty() && parsed.field == "reportingController") {
-            stored_field = "reportingComponent";
-        }
-        std::string_view value = term.substr(equal + 1);
-        if (!value.empty() && value.front() == '=') value.remove_prefix(1);
-        parsed.value = value;
-        const auto& fields = kind.selectable_fields;
-        if (parsed.field != "metadata.name" && parsed.field != "metadata.namespace" &&
-            std::find(fields.begin(), fields.end(), parsed.field) == fields.end()) {
-            throw bad_request("field label not supported: " + parsed.field);
-        }
-        if (!stored_field.empty()) parsed.field = stored_field;
-        selector.terms_.push_back(std::move(parsed));
-    }
-    return selector;
 }
 
 std::optional<std::string> FieldSelector::name() const {

@@ -37,7 +37,7 @@ private:
         std::vector<std::string> values;
     };
     static bool holds(const Requirement& requirement, const std::string* value);
-    friend class SelectorReader;
+    friend class LabelSelectorReader;
     std::vector<Requirement> requirements_;
 };
 

@@ -15,6 +15,7 @@
 #include "apiserver/measure.h"
 #include "apiserver/read.h"
 #include "apiserver/remove.h"
+#include "apiserver/request_options.h"
 #include "apiserver/reviews.h"
 #include "apiserver/stored.h"
 #include "apiserver/subresources.h"
@@ -59,9 +60,10 @@ void authorize(Context& context, const Exchange& exchange) {
 }
 
 /// Finds kind and version of the path; the reviews have none that is kept.
-void find_served(Exchange& exchange) {
+void find_served(Context& context, Exchange& exchange) {
     const Route& route = exchange.route;
-    exchange.kind = api::find_kind(route.group, route.plural);
+    exchange.held = context.kinds.find_shared(route.group, route.plural);
+    exchange.kind = exchange.held.get();
     if (exchange.kind == nullptr) throw no_such_resource();
     exchange.version = exchange.kind->find_version(route.version);
     if (exchange.version == nullptr) throw no_such_resource();
@@ -70,9 +72,15 @@ void find_served(Exchange& exchange) {
         route.verb != "watch") {
         throw no_such_resource();
     }
+    if (exchange.kind->namespaced && route.ns.empty() && route.verb == "create")
+        throw method_not_allowed();
     if (exchange.version->deprecated) {
-        exchange.warnings.push_back(api::deprecation_warning(*exchange.kind));
+        exchange.warnings.push_back(api::deprecation_warning(*exchange.kind, *exchange.version));
     }
+}
+
+bool is_namespaces(const api::Kind& kind) {
+    return kind.group.empty() && kind.plural == "namespaces";
 }
 
 /// Answers what is only looked at. False: the path is none of that.
@@ -102,9 +110,10 @@ void serve_resource(Context& context, const ExchangePtr& exchange) {
             return;
         }
     }
-    find_served(*exchange);
+    find_served(context, *exchange);
     describe(context, *exchange);
     const std::string& verb = route.verb;
+    if (verb == "create" || verb == "update") check_write_options(*exchange);
     const bool status = route.subresource == "status" && exchange->kind->has_status;
     if (!route.subresource.empty() && !status) {
         serve_subresource(context, exchange);
@@ -123,18 +132,11 @@ void serve_resource(Context& context, const ExchangePtr& exchange) {
         serve_patch(context, exchange);
     } else if (verb == "delete" && !status) {
         serve_delete(context, exchange);
-    } else if (verb == "deletecollection" && !status) {
+    } else if (verb == "deletecollection" && !status && !is_namespaces(*exchange->kind)) {
         serve_delete_collection(context, exchange);
     } else {
         throw method_not_allowed();
     }
-}
-
-void check_dry_run(const net::Request& request) {
-    const std::string_view dry_run = request.query_value("dryRun");
-    if (dry_run.empty() || dry_run == "All") return;
-    throw StatusError(Reason::invalid, "dryRun: Unsupported value: \"" + std::string(dry_run) +
-                                           "\": supported values: \"All\"");
 }
 
 void serve(Context& context, const ExchangePtr& exchange) {
@@ -158,7 +160,6 @@ void serve(Context& context, const ExchangePtr& exchange) {
                           "only the following media types are accepted: application/json, "
                           "application/yaml");
     }
-    check_dry_run(exchange->request);
     serve_resource(context, exchange);
 }
 
@@ -174,8 +175,8 @@ Server::Server(store::Store& store, Loop& loop, Options options)
     : state_(std::make_unique<State>(store, loop, std::move(options))) {
     Context& context = state_->context;
     context.requests = std::make_shared<RequestMetrics>(*context.metrics);
-    for (const char* prefix :
-         {"/rbac.authorization.k8s.io/", "/core/namespaces/", "/core/services/", "/core/events/"}) {
+    for (const char* prefix : {"/apiextensions.k8s.io/", "/rbac.authorization.k8s.io/",
+                               "/core/namespaces/", "/core/services/", "/core/events/"}) {
         constexpr std::size_t all = 1u << 30;
         for (const store::Entry& entry : store.range(prefix, "", all)) {
             index_object(context, entry.key, read_stored(*entry.value), entry.revision);

@@ -30,6 +30,25 @@ std::string quoted(const std::string& what, std::string_view name) {
     return name.empty() ? what : what + " \"" + std::string(name) + "\"";
 }
 
+StatusError invalid_of(const std::string& group, const std::string& kind, std::string_view name,
+                       const std::vector<api::FieldError>& errors) {
+    Value details = Value::object();
+    if (!name.empty()) details.set("name", name);
+    if (!group.empty()) details.set("group", group);
+    details.set("kind", kind);
+    details.set("causes", causes_of(errors));
+    std::string text;
+    for (const api::FieldError& error : errors) {
+        if (!text.empty()) text += ", ";
+        if (!error.field.empty()) text += error.field + ": ";
+        text += error.text;
+    }
+    if (errors.size() > 1) text = "[" + text + "]";
+    const std::string what = group.empty() ? kind : kind + "." + group;
+    return {Reason::invalid, what + " \"" + std::string(name) + "\" is invalid: " + text,
+            std::move(details)};
+}
+
 }  // namespace
 
 Value status_of(const StatusError& error) {
@@ -55,10 +74,6 @@ Value success_status(const Value& details) {
 
 std::string resource_text(const api::GroupResource& resource) {
     return resource.group.empty() ? resource.plural : resource.plural + "." + resource.group;
-}
-
-std::string kind_text(const api::Kind& kind) {
-    return kind.group.empty() ? kind.kind : kind.kind + "." + kind.group;
 }
 
 StatusError not_found(const api::GroupResource& resource, std::string_view name) {
@@ -95,20 +110,11 @@ StatusError forbidden(const api::GroupResource& resource, std::string_view name,
 
 StatusError invalid(const api::Kind& kind, std::string_view name,
                     const std::vector<api::FieldError>& errors) {
-    Value details = Value::object();
-    if (!name.empty()) details.set("name", name);
-    if (!kind.group.empty()) details.set("group", kind.group);
-    details.set("kind", kind.kind);
-    details.set("causes", causes_of(errors));
-    std::string text;
-    for (const api::FieldError& error : errors) {
-        if (!text.empty()) text += ", ";
-        if (!error.field.empty()) text += error.field + ": ";
-        text += error.text;
-    }
-    if (errors.size() > 1) text = "[" + text + "]";
-    return {Reason::invalid, kind_text(kind) + " \"" + std::string(name) + "\" is invalid: " + text,
-            std::move(details)};
+    return invalid_of(kind.group, kind.kind, name, errors);
+}
+
+StatusError invalid_options(std::string_view kind, const std::vector<api::FieldError>& errors) {
+    return invalid_of("meta.k8s.io", std::string(kind), "", errors);
 }
 
 StatusError bad_request(const std::string& message) {

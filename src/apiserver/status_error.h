@@ -37,8 +37,6 @@ api::Value success_status(const api::Value& details);
 
 /// "pods", "jobs.batch": how messages name a resource.
 std::string resource_text(const api::GroupResource& resource);
-/// "Pod", "Job.batch": how messages about invalid objects name a kind.
-std::string kind_text(const api::Kind& kind);
 
 StatusError not_found(const api::GroupResource& resource, std::string_view name);
 StatusError already_exists(const api::GroupResource& resource, std::string_view name);
@@ -50,6 +48,8 @@ StatusError forbidden(const api::GroupResource& resource, std::string_view name,
                       const std::string& why, std::vector<api::FieldError> causes = {});
 StatusError invalid(const api::Kind& kind, std::string_view name,
                     const std::vector<api::FieldError>& errors);
+/// Options beside the object ("ListOptions") that are wrong.
+StatusError invalid_options(std::string_view kind, const std::vector<api::FieldError>& errors);
 StatusError bad_request(const std::string& message);
 StatusError unauthorized();
 StatusError no_such_resource();

@@ -38,16 +38,6 @@ Place place_of(std::string_view key) {
     return {key.substr(before + 1, last - before - 1), key.substr(last + 1)};
 }
 
-const api::Kind* kind_of_key(std::string_view key) {
-    const std::size_t group_end = key.find('/', 1);
-    if (group_end == std::string_view::npos) return nullptr;
-    const std::size_t plural_end = key.find('/', group_end + 1);
-    if (plural_end == std::string_view::npos) return nullptr;
-    const std::string_view group = key.substr(1, group_end - 1);
-    return api::find_kind(group == "core" ? std::string_view() : group,
-                          key.substr(group_end + 1, plural_end - group_end - 1));
-}
-
 std::string stored_api_version(const api::Kind& kind) {
     if (!kind.stored_as.empty()) return "v1";
     return api::to_api_version({kind.group, kind.storage});
@@ -62,7 +52,7 @@ api::Value read_stored(const std::string& bytes) {
 }
 
 bool is_stored_form(const api::Kind& kind, std::string_view version) {
-    return kind.stored_as.empty() && kind.storage == version;
+    return kind.stored_as.empty() && kind.storage == version && !kind.reread;
 }
 
 api::Value in_version(const api::Kind& kind, api::Value stored, std::string_view version) {
@@ -73,6 +63,11 @@ api::Value in_version(const api::Kind& kind, api::Value stored, std::string_view
                               kind.stored_as.empty() ? version : std::string_view(api_version));
     }
     stored.set("apiVersion", api_version);
+    if (kind.stored_schema == nullptr) return stored;
+    // What an older definition let in, or another version has, is not in this one.
+    const api::Schema& schema = *kind.find_version(version)->schema;
+    api::prune(schema, stored);
+    api::apply_defaults(schema, stored);
     return stored;
 }
 
@@ -85,6 +80,7 @@ api::Value to_stored(const api::Kind& kind, api::Value object) {
                                                                    : std::string_view(api_version));
     }
     object.set("apiVersion", api_version);
+    if (kind.stored_schema != nullptr) api::prune(*kind.stored_schema, object);
     return object;
 }
 

@@ -24,9 +24,6 @@ struct Place {
 };
 Place place_of(std::string_view key);
 
-/// The kind whose objects a key holds. Null when no kind is served there.
-const api::Kind* kind_of_key(std::string_view key);
-
 /// "batch/v1": the apiVersion that stored objects of the kind carry.
 std::string stored_api_version(const api::Kind& kind);
 

@@ -6,6 +6,7 @@
 
 #include "api/json.h"
 #include "apiserver/answer.h"
+#include "apiserver/request_options.h"
 #include "apiserver/status_error.h"
 #include "apiserver/stored.h"
 #include "apiserver/table.h"
@@ -40,11 +41,7 @@ Value removed(Value object, store::Revision revision) {
 }
 
 Duration life_of(Context& context, const net::Request& request) {
-    const std::string_view text = request.query_value("timeoutSeconds");
-    const auto given = parse_integer(text);
-    if (!text.empty() && !given) {
-        throw bad_request("timeoutSeconds: Invalid value: \"" + std::string(text) + "\"");
-    }
+    const auto given = query_number(request, "timeoutSeconds");
     if (given && *given > 0) return seconds(std::min<std::int64_t>(*given, longest_life));
     return seconds(least_life + static_cast<std::int64_t>(context.random.below(least_life)));
 }
@@ -53,23 +50,9 @@ WatchStream::Start start_of(Context& context, const net::Request& request) {
     WatchStream::Start start;
     const auto version = requested_version(request);
     const bool from_now = !version || *version == 0;
-    const std::string_view match = request.query_value("resourceVersionMatch");
-    if (request.has_query("sendInitialEvents")) {
-        if (match != "NotOlderThan") {
-            throw StatusError(Reason::invalid,
-                              "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: "
-                              "Forbidden: sendInitialEvents requires setting resourceVersionMatch "
-                              "to NotOlderThan");
-        }
-        start.initial_events = query_flag(request, "sendInitialEvents");
-    } else if (!match.empty()) {
-        throw StatusError(Reason::invalid,
-                          "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: "
-                          "Forbidden: resourceVersionMatch is forbidden for watch unless "
-                          "sendInitialEvents is provided");
-    } else {
-        start.initial_events = from_now;
-    }
+    start.initial_events = request.has_query("sendInitialEvents")
+                               ? query_flag(request, "sendInitialEvents")
+                               : from_now;
     start.initial_bookmark = start.initial_events && query_flag(request, "allowWatchBookmarks");
     start.since = from_now || start.initial_events ? context.store.revision() : *version;
     return start;
@@ -78,6 +61,7 @@ WatchStream::Start start_of(Context& context, const net::Request& request) {
 }  // namespace
 
 void serve_watch(Context& context, const ExchangePtr& exchange) {
+    check_list_options(exchange->request);
     static_cast<void>(start_of(context, exchange->request));  // Refuse before waiting.
     auto stream = std::make_shared<WatchStream>(context, exchange);
     const auto begin = [&context, exchange, stream] {
@@ -265,6 +249,9 @@ std::string WatchStream::encode(std::string_view type, const Value& stored, cons
 void WatchStream::write(Bytes line) {
     if (ended_) return;
     exchange_->responder->write(std::move(line));
+    // Our own controllers share these bytes; to show them everything anew would cost far more than
+    // they lag behind.
+    if (exchange_->request.peer.trusted) return;
     if (exchange_->responder->buffered() <= context_.options.watch_buffer_limit) return;
     log_warning("apiserver", "a watcher of " + exchange_->kind->plural + " (" +
                                  exchange_->user.name + ") does not read; its watch is ended");

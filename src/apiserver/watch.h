@@ -29,6 +29,7 @@ public:
     void begin(const Start& start);
     /// Ends the stream as a whole answer.
     void end();
+    api::GroupResource resource() const { return exchange_->kind->resource(); }
 
 private:
     void send_initial(const Start& start);

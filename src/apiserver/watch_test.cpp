@@ -114,6 +114,20 @@ TEST_CASE("a watcher that does not read is ended, the others go on") {
     CHECK(!quick->finished);
 }
 
+TEST_CASE("a watcher in this program is left to catch up") {
+    Options options;
+    options.watch_buffer_limit = 1000;
+    TestServer server(std::move(options));
+    net::Request request = server.request("GET", maps + "?watch=1");
+    request.peer.trusted = true;
+    const ReplyPtr watch = server.send(std::move(request));
+    watch->unread = 2000;
+    server.post(maps, map_named("a"));
+    server.post(maps, map_named("b"));
+    CHECK(watch->story() == "ADDED a, ADDED b");
+    CHECK(!watch->finished);
+}
+
 TEST_CASE("a watcher that is gone is forgotten") {
     TestServer server;
     const ReplyPtr watch = server.get(maps + "?watch=1");

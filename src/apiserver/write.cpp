@@ -2,15 +2,18 @@
 // answer.
 #include "apiserver/write.h"
 
+#include <optional>
 #include <utility>
 #include <variant>
 
+#include "api/denial.h"
 #include "api/json.h"
 #include "api/patch.h"
 #include "api/rules.h"
 #include "apiserver/admit.h"
 #include "apiserver/answer.h"
 #include "apiserver/decode.h"
+#include "apiserver/definitions.h"
 #include "apiserver/metadata.h"
 #include "apiserver/patch_verb.h"
 #include "apiserver/status_error.h"
@@ -41,9 +44,7 @@ Value tracked(Context& context, const Exchange& exchange, const api::Kind& kind,
     } else if (given.is_null() && !before["metadata"]["managedFields"].is_null()) {
         after.at("metadata").set("managedFields", before["metadata"]["managedFields"]);
     }
-    const std::string storage = kind.stored_as.empty() ? kind.storage : kind.versions[0].name;
-    return api::track_update(*kind.find_version(storage)->schema, before, std::move(after),
-                             request);
+    return api::track_update(kind.storage_schema(), before, std::move(after), request);
 }
 
 /// The rules of the version that the client speaks, asked of the object in that version.
@@ -58,18 +59,22 @@ std::vector<api::FieldError> broken_rules(const api::Kind& kind, const api::Vers
                              before.is_null() ? nullptr : &before);
 }
 
-/// As a cluster does it: first what the schema's rules say, then, when that is well, the webhooks.
+/// As a cluster does it: first what the schema's rules say, then, when that is well, the webhooks,
+/// of which one has `denied` already.
 void check_valid(const Exchange& exchange, const api::Kind& kind, const Value& object,
-                 const Value& old) {
+                 const Value& old, const std::optional<api::Admission::Denial>& denied) {
     std::vector<api::FieldError> errors = validate_metadata(kind, object, old);
     for (api::FieldError& error : broken_rules(kind, *exchange.version, object, old))
         errors.push_back(std::move(error));
-    if (kind.validate != nullptr && (errors.empty() || !kind.custom)) {
+    if (kind.validate != nullptr && !kind.custom) {
         for (api::FieldError& error : kind.validate(object, old.is_null() ? nullptr : &old)) {
             errors.push_back(std::move(error));
         }
     }
     if (!errors.empty()) throw invalid(kind, object["metadata"]["name"].text_or(""), errors);
+    if (denied) throw refused_by_webhook(*denied);
+    if (const auto refused = api::denial_of_kind(kind, object, old))
+        throw refused_by_webhook(*refused);
 }
 
 /// The parts of an object that its subresources guard.
@@ -118,15 +123,17 @@ void finish_update(Context& context, const ExchangePtr& exchange, const api::Kin
                    std::string_view subresource, const Newest& newest, Value object,
                    Tracking tracking, std::function<void(const Committed&)> answer) {
     const Value& old = newest.object;
-    carry_metadata(kind, old, newest.revision, object);
+    carry_metadata(kind, old, newest.revision,
+                   exchange->route.verb == "patch" ? Given::by_patch : Given::as_whole, object);
     keep_guarded_parts(kind, subresource, old, object);
     if (kind.defaulting != nullptr) kind.defaulting(object);
     // Before admission: what it adds belongs to nobody, so that no apply takes it away.
     if (tracking == Tracking::record) {
         object = tracked(context, *exchange, kind, subresource, old, std::move(object));
     }
-    admit(context, *exchange, kind, Operation::update, subresource, object, old);
-    check_valid(*exchange, kind, object, old);
+    const auto denied =
+        admit(context, *exchange, kind, Operation::update, subresource, object, old);
+    check_valid(*exchange, kind, object, old, denied);
     count_generation(kind, old, object);
     if (exchange->is_dry_run() || same_but_version(old, object)) {
         Committed committed;
@@ -167,6 +174,7 @@ void finish_create(Context& context, const ExchangePtr& exchange, Value object, 
     }
     const std::string name = object["metadata"]["name"].text();
     if (kind.namespaced) check_namespace(context, *exchange, ns, name);
+    check_not_ending(context, kind, name);
     object = to_stored(kind, std::move(object));
     if (kind.has_status && !keeps_first_status(kind)) object.erase("status");
     if (kind.defaulting != nullptr) kind.defaulting(object);
@@ -177,8 +185,8 @@ void finish_create(Context& context, const ExchangePtr& exchange, Value object, 
     fill_new_identity(context, kind, object);
     reset_status(kind, object);
     if (kind.defaulting != nullptr) kind.defaulting(object);  // Some need the uid.
-    admit(context, *exchange, kind, Operation::create, "", object, {});
-    check_valid(*exchange, kind, object, {});
+    const auto denied = admit(context, *exchange, kind, Operation::create, "", object, {});
+    check_valid(*exchange, kind, object, {}, denied);
     if (!newest_of(context, kind, ns, name).object.is_null()) {
         throw already_exists(kind.resource(), name);
     }
@@ -232,9 +240,6 @@ void serve_create(Context& context, const ExchangePtr& exchange) {
 void serve_update(Context& context, const ExchangePtr& exchange) {
     const api::Kind& kind = *exchange->kind;
     Value object = typed_object(*exchange, decode_body(exchange->request));
-    if (object["metadata"]["name"].text_or("").empty()) {
-        object.at("metadata").set("name", exchange->route.name);
-    }
     check_place(*exchange, object);
     const Newest newest = present(context, *exchange);
     if (kind.custom && object["metadata"]["resourceVersion"].text_or("").empty()) {
@@ -252,11 +257,12 @@ void serve_update(Context& context, const ExchangePtr& exchange) {
 void serve_patch(Context& context, const ExchangePtr& exchange) {
     const api::Kind& kind = *exchange->kind;
     const Route& route = exchange->route;
+    const BodyType type = patch_type(*exchange);
+    const bool apply = type == BodyType::apply_patch;
     const Newest newest = newest_of(context, kind, route.ns, route.name);
-    const PatchBody patch = read_patch(*exchange);
-    const bool apply = patch.type == BodyType::apply_patch;
     const bool creates = newest.object.is_null() && apply && route.subresource.empty();
     if (newest.object.is_null() && !creates) throw not_found(kind.resource(), route.name);
+    const PatchBody patch = read_patch(*exchange, type);
     Value before = creates ? Value() : in_version(kind, newest.object, exchange->version->name);
     Decoded result;
     result.value = patched(context, *exchange, patch, std::move(before));

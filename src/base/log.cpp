@@ -7,53 +7,93 @@
 
 #include <unistd.h>
 
+#include "base/log_format.h"
+#include "base/text.h"
 #include "base/time.h"
 
 namespace muster {
 namespace {
 
 std::atomic<LogLevel> least_level = LogLevel::info;
+std::atomic<LogFormat> format_used = LogFormat::text;
 
-const char* word_of(LogLevel level) {
-    switch (level) {
-        case LogLevel::debug:
-            return "debug  ";
-        case LogLevel::info:
-            return "info   ";
-        case LogLevel::warning:
-            return "warning";
-        case LogLevel::error:
-            return "error  ";
+constexpr std::string_view words[] = {"debug", "info", "warning", "error"};
+constexpr std::size_t widest_word = 7;
+
+std::string_view word_of(LogLevel level) {
+    return words[static_cast<std::size_t>(level)];
+}
+
+/// In quotes, as JSON; what is no UTF-8 becomes a question mark.
+void append_json(std::string& out, std::string_view text) {
+    static constexpr char hex[] = "0123456789abcdef";
+    out += '"';
+    while (!text.empty()) {
+        const char c = text.front();
+        if (c == '"' || c == '\\') {
+            out += '\\';
+            out += c;
+        } else if (c == '\n') {
+            out += "\\n";
+        } else if (static_cast<unsigned char>(c) < 0x20) {
+            out += "\\u00";
+            out += hex[c >> 4];
+            out += hex[c & 15];
+        } else {
+            const std::size_t length = utf8_length(text);
+            out += length == 0 ? "?" : text.substr(0, length);
+            text.remove_prefix(length == 0 ? 0 : length - 1);
+        }
+        text.remove_prefix(1);
     }
-    return "?";
+    out += '"';
 }
 
 }  // namespace
 
+std::optional<LogLevel> find_log_level(std::string_view word) {
+    for (const LogLevel level :
+         {LogLevel::debug, LogLevel::info, LogLevel::warning, LogLevel::error}) {
+        if (word == word_of(level)) return level;
+    }
+    return std::nullopt;
+}
+
 void set_log_level(LogLevel least) {
     least_level = least;
+}
+
+void set_log_format(LogFormat format) {
+    format_used = format;
+}
+
+std::string log_text(LogFormat format, Time now, LogLevel level, std::string_view area,
+                     std::string_view text) {
+    const std::string time = to_rfc3339_micro(now);
+    std::string line;
+    if (format == LogFormat::json) {
+        line =
+            R"({"level":")" + std::string(word_of(level)) + R"(","ts":")" + time + R"(","logger":)";
+        append_json(line, area);
+        line += R"(,"msg":)";
+        append_json(line, text);
+        return line + "}\n";
+    }
+    line = time + ' ';
+    line += word_of(level);
+    line.append(widest_word - word_of(level).size() + 1, ' ');
+    line += area;
+    // One event, one line.
+    return line + ": " + replace_all(text, "\n", "\\n") + '\n';
 }
 
 void log_line(LogLevel level, std::string_view area, std::string_view text) {
     if (level < least_level.load(std::memory_order_relaxed)) return;
     timespec now{};
     clock_gettime(CLOCK_REALTIME, &now);
-    std::string line =
-        to_rfc3339_micro(Time{std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec});
-    line += ' ';
-    line += word_of(level);
-    line += ' ';
-    line += area;
-    line += ": ";
-    // One event, one line.
-    for (const char c : text) {
-        if (c == '\n') {
-            line += "\\n";
-        } else {
-            line += c;
-        }
-    }
-    line += '\n';
+    const std::string line =
+        log_text(format_used.load(std::memory_order_relaxed),
+                 Time{std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec}, level, area, text);
     // One write, so that lines of several threads and processes do not mix. A log that cannot be
     // written is nobody's failure.
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());

@@ -106,6 +106,10 @@ struct Controller {
     std::string name;  // Also the field manager and the source of its events.
     std::vector<Watch> watches;
     std::function<Reconciled(const kube::Cache& seen, const api::Key& key, Time now)> reconcile;
+    /// When set, objects of the kinds that users added wake it too: as in Watch.
+    std::function<std::vector<api::Key>(const kube::Cache& seen, const kube::Object* before,
+                                        const kube::Object* after)>
+        wakes_of_added = {};
 };
 
 /// A controller that decides over the whole of what is seen at once (the queues). It keeps a fold
@@ -119,6 +123,8 @@ public:
     virtual std::string name() const = 0;
     virtual std::vector<std::pair<api::GroupResource, std::string>> watches()
         const = 0;  // With the version; empty as in Watch. Asked once.
+    /// Objects of the kinds that users added are observed too, with their metadata only.
+    virtual bool watches_added() const { return false; }
     virtual void observe(const kube::Object* before, const kube::Object* after) = 0;
     virtual void failed(const Write& write) = 0;
     /// What the server said to a look. `found` is null when it has no such object; a look that got

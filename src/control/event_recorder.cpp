@@ -3,8 +3,10 @@
 #include "control/event_recorder.h"
 
 #include <cstdio>
+#include <utility>
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "kube/request.h"
 
 namespace muster::control {
@@ -33,14 +35,11 @@ void EventRecorder::record(const Event& event, const kube::Object* about,
     const kube::Target target{{"", "events"}, "v1"};
     const std::string now = to_rfc3339(loop_.now());
     if (written_.size() > names_kept_max) written_.clear();
-    Written& written = written_[name];
-    if (written.count++ > 0) {
-        const api::Value patch =
-            api::Value::object({{"count", written.count}, {"lastTimestamp", now}});
-        transport_.send(kube::patch(target, {target.resource, ns, name}, "",
-                                    "application/merge-patch+json", patch),
-                        [](const net::Response&) {});
-        return;
+    const std::int64_t count = ++written_[name];
+    if (count > 1) {
+        const api::Value patch = api::Value::object({{"count", count}, {"lastTimestamp", now}});
+        return send(kube::patch(target, {target.resource, ns, name}, "",
+                                "application/merge-patch+json", patch));
     }
     const api::Kind* kind = api::find_kind(event.about.resource.group, event.about.resource.plural);
     api::Value involved =
@@ -65,7 +64,32 @@ void EventRecorder::record(const Event& event, const kube::Object* about,
                             {"lastTimestamp", now},
                             {"count", 1}});
     if (!event.action.empty()) body.set("action", event.action);
-    transport_.send(kube::create(target, ns, name, "", body), [](const net::Response&) {});
+    send(kube::create(target, ns, name, "", body));
+}
+
+void EventRecorder::send(net::Request request) {
+    if (waiting_.size() >= waiting_max) {
+        if (!std::exchange(losing_, true))
+            log_warning("events", "more come than the server takes; some are lost");
+        return;
+    }
+    waiting_.push_back(std::move(request));
+    send_waiting();
+}
+
+void EventRecorder::send_waiting() {
+    while (in_flight_ < in_flight_max && !waiting_.empty()) {
+        net::Request next = std::move(waiting_.front());
+        waiting_.pop_front();
+        ++in_flight_;
+        transport_.send(std::move(next),
+                        [this, alive = std::weak_ptr<int>(alive_)](const net::Response&) {
+                            if (alive.expired()) return;
+                            --in_flight_;
+                            send_waiting();
+                        });
+    }
+    if (waiting_.empty()) losing_ = false;
 }
 
 }  // namespace muster::control

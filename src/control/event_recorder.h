@@ -1,8 +1,11 @@
 // control/event_recorder.h - Kubernetes Events: equal ones are one object with a count.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -13,8 +16,9 @@
 
 namespace muster::control {
 
-/// Writes events, without waiting and without trying again: an event is a message to people, not
-/// state.
+/// Writes events, without trying again: an event is a message to people, not state. A burst of them
+/// is written a few at a time, so that what they tell of is not held up by the telling; those
+/// beyond `waiting_max` are lost, as in Kubernetes.
 class EventRecorder {
 public:
     EventRecorder(kube::Transport& transport, Loop& loop) : transport_(transport), loop_(loop) {}
@@ -23,15 +27,21 @@ public:
     void record(const Event& event, const kube::Object* about, std::string_view api_version,
                 std::string_view component);
 
+    static constexpr std::size_t waiting_max = 10'000;
+    static constexpr int in_flight_max = 8;
+
 private:
-    struct Written {
-        std::int64_t count = 0;
-        std::string first_time;
-    };
+    void send(net::Request request);
+    void send_waiting();
+
     kube::Transport& transport_;
     Loop& loop_;
-    std::map<std::string, Written>
-        written_;  // By event name; forgotten as a whole when it grows large.
+    // How often, by the event's name; forgotten as a whole when it grows large.
+    std::map<std::string, std::int64_t> written_;
+    std::deque<net::Request> waiting_;
+    int in_flight_ = 0;
+    bool losing_ = false;
+    std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // Guards answers that outlive this.
 };
 
 }  // namespace muster::control

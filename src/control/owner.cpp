@@ -26,7 +26,8 @@ std::vector<kube::ObjectPtr> ancestors_of(const kube::Cache& seen, const kube::O
     const auto add_owners = [&](const kube::Object& owned) {
         for (const api::Value& owner : owned.value["metadata"]["ownerReferences"].items()) {
             const auto version = api::parse_group_version(owner["apiVersion"].text_or(""));
-            const api::Kind* kind = api::find_kind_named(version.group, owner["kind"].text_or(""));
+            const api::Kind* kind =
+                seen.kinds().find_named(version.group, owner["kind"].text_or(""));
             if (kind == nullptr) continue;
             const std::string ns = kind->namespaced ? owned.key.ns : std::string();
             kube::ObjectPtr made_it = seen.find({kind->resource(), ns, owner["name"].text()});

@@ -21,11 +21,21 @@ namespace {
 /// How many keys of one controller may have writes in flight.
 constexpr int running_max = 64;
 
+/// How long a planner's write that met a conflict waits for what was written instead.
+constexpr Duration news_patience = seconds(1);
+
 /// A controller with its queue.
 struct Slot {
     Controller controller;
     WorkQueue queue;
     int running = 0;
+};
+
+/// A write of a planner that somebody else was quicker than.
+struct Overtaken {
+    Write write;
+    std::int64_t round = 0;
+    Loop::TimerId patience{};
 };
 
 /// A planner with when it has to plan.
@@ -39,6 +49,7 @@ struct PlanSlot {
     std::int64_t round = 0;      // How often it has planned.
     std::int64_t failed_in = 0;  // The last round of which a write failed.
     int in_flight = 0;
+    std::map<api::Key, Overtaken> overtaken;  // Until it is seen what was written instead.
 };
 
 /// One reconcile whose writes are being sent, in order.
@@ -91,6 +102,8 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     void send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Write>> writes, std::size_t next,
                       std::int64_t round);
     void fail_planned(PlanSlot& slot, const Write& write, std::int64_t round);
+    void wait_for_news(PlanSlot& slot, const Write& write, std::int64_t round);
+    void tell_failed(PlanSlot& slot, const Write& write);
     void look(PlanSlot& slot, const api::Key& key);
     void take_outcome(const std::string& controller, const Write& write, const Outcome& outcome);
     void record(const std::vector<Event>& events, const std::string& component);
@@ -107,6 +120,7 @@ Runner::~Runner() {
 void Runner::add(Controller controller) {
     for (const Watch& watch : controller.watches)
         state_->seen.watch(watch.resource, watch.version);
+    if (controller.wakes_of_added) state_->seen.watch_added();
     state_->slots.push_back(std::make_unique<Slot>(Slot{std::move(controller), {}, 0}));
 }
 
@@ -116,6 +130,7 @@ void Runner::add(std::unique_ptr<Planner> planner) {
         state_->seen.watch(resource, version);
         slot->watched.insert(resource);
     }
+    if (planner->watches_added()) state_->seen.watch_added();
     slot->planner = std::move(planner);
     state_->planners.push_back(std::move(slot));
 }
@@ -162,7 +177,12 @@ void Runner::State::forget_answers(const api::Key& key) {
 
 void Runner::State::notify(const kube::Object* before, const kube::Object* after) {
     const api::GroupResource& resource = (after != nullptr ? after : before)->key.resource;
+    const bool added = seen.is_added(resource);
     for (auto& slot : slots) {
+        if (added && slot->controller.wakes_of_added) {
+            for (const api::Key& key : slot->controller.wakes_of_added(seen.cache(), before, after))
+                slot->queue.wake(key);
+        }
         for (const Watch& watch : slot->controller.watches) {
             if (watch.resource != resource) continue;
             for (const api::Key& key : watch.wakes(seen.cache(), before, after))
@@ -170,9 +190,14 @@ void Runner::State::notify(const kube::Object* before, const kube::Object* after
         }
     }
     for (auto& slot : planners) {
-        if (!slot->watched.contains(resource)) continue;
+        const bool of_added = added && slot->planner->watches_added();
+        if (!of_added && !slot->watched.contains(resource)) continue;
         slot->planner->observe(before, after);
         slot->dirty = true;
+        auto overtaken = slot->overtaken.extract((after != nullptr ? after : before)->key);
+        if (overtaken.empty()) continue;
+        loop.cancel(overtaken.mapped().patience);
+        tell_failed(*slot, overtaken.mapped().write);
     }
     if (after == nullptr) forget_answers(before->key);
     schedule();
@@ -281,7 +306,6 @@ void Runner::State::plan(PlanSlot& slot) {
     if (result.look_again) slot.due = loop.now() + *result.look_again;
     for (const api::Key& key : result.looks)
         look(slot, key);
-    record(result.events, slot.planner->name());
     // Writes of one object keep their order; those of different objects travel side by side.
     std::map<api::Key, std::shared_ptr<std::vector<Write>>> by_object;
     std::vector<std::shared_ptr<std::vector<Write>>> in_order;
@@ -294,6 +318,7 @@ void Runner::State::plan(PlanSlot& slot) {
         ++slot.in_flight;
         send_planned(slot, std::move(writes), 0, slot.round);
     }
+    record(result.events, slot.planner->name());  // What is told of goes first.
 }
 
 void Runner::State::send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Write>> writes,
@@ -316,16 +341,40 @@ void Runner::State::send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Wri
                 self->send_planned(slot, writes, next + 1, round);
                 return;
             }
+            if (outcome.kind == Outcome::Kind::conflicted && sent.version != 0)
+                return self->wait_for_news(slot, sent, round);
             self->fail_planned(slot, sent, round);
         });
+}
+
+/// Somebody has changed the object since it was seen, and that comes, or is here already: until
+/// then there is nothing new to decide about it. Nobody else waits.
+void Runner::State::wait_for_news(PlanSlot& slot, const Write& write, std::int64_t round) {
+    const kube::ObjectPtr present = seen.cache().find(write.key);
+    const bool is_here = present == nullptr || present->version != write.version;
+    if (is_here || slot.overtaken.contains(write.key)) {
+        tell_failed(slot, write);
+        return schedule();
+    }
+    const Loop::TimerId patience =
+        loop.after(news_patience, [self = shared_from_this(), &slot, key = write.key] {
+            const auto overtaken = slot.overtaken.extract(key);
+            if (self->stopped || overtaken.empty()) return;
+            self->fail_planned(slot, overtaken.mapped().write, overtaken.mapped().round);
+        });
+    slot.overtaken[write.key] = {write, round, patience};
+}
+
+void Runner::State::tell_failed(PlanSlot& slot, const Write& write) {
+    --slot.in_flight;
+    slot.planner->failed(write);
+    slot.dirty = true;
 }
 
 /// The writes of one round fail together (a burst of pods that changed meanwhile): that is one
 /// failure, and one pause.
 void Runner::State::fail_planned(PlanSlot& slot, const Write& write, std::int64_t round) {
-    --slot.in_flight;
-    slot.planner->failed(write);
-    slot.dirty = true;
+    tell_failed(slot, write);
     if (round > slot.failed_in) {
         slot.failed_in = round;
         slot.not_before = loop.now() + milliseconds(100LL << std::min(slot.failures++, 8));

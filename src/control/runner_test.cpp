@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <variant>
 
@@ -174,6 +175,12 @@ private:
             return {200, {}, make_bytes(R"({"kind":"Status","status":"Success"})")};
         }
         const std::string created = body["metadata"]["name"].text();
+        const Value* present = find(plural, created);
+        const Value& demanded = body["metadata"]["resourceVersion"];
+        if (present != nullptr && !demanded.is_null() &&
+            !(demanded == (*present)["metadata"]["resourceVersion"])) {
+            return status(409, "Conflict");
+        }
         if (request.method == "POST" && find(plural, created) != nullptr)
             return status(409, "AlreadyExists");
         put(plural, body);
@@ -244,6 +251,34 @@ struct MirrorPlanner : Planner {
             Value body = config_map(map->key.name);
             body.set("kind", "Secret");
             result.writes.push_back({Write::Verb::create, secret, "v1", "", body, 0, "", ""});
+        }
+        return result;
+    }
+};
+
+/// Plans every ten milliseconds to mark each ConfigMap with what is wanted.
+struct MarkPlanner : Planner {
+    std::string wanted = "1";
+    std::set<api::Key> under_way;
+
+    std::string name() const override { return "planner"; }
+    std::vector<std::pair<api::GroupResource, std::string>> watches() const override {
+        return {{maps, "v1"}};
+    }
+    void observe(const kube::Object*, const kube::Object* after) override {
+        if (after != nullptr) under_way.erase(after->key);
+    }
+    void failed(const Write& write) override { under_way.erase(write.key); }
+    Reconciled plan(const kube::Cache& seen, Time) override {
+        Reconciled result;
+        result.look_again = milliseconds(10);
+        for (const kube::ObjectPtr& map : seen.list(maps)) {
+            if (map->value["data"]["mark"].text_or("") == wanted) continue;
+            if (!under_way.insert(map->key).second) continue;
+            Value body = map->value;
+            body.at("data").set("mark", wanted);
+            result.writes.push_back(
+                {Write::Verb::update, map->key, "v1", "", body, map->version, "", ""});
         }
         return result;
     }
@@ -339,6 +374,47 @@ TEST_CASE("many conflicts in one round of a planner are one pause, not one after
         CHECK(server.find("secrets", "m" + std::to_string(i)) != nullptr);
 }
 
+TEST_CASE("a planner's write that was overtaken waits for what was written instead, nobody else") {
+    ManualLoop loop;
+    SmallServer server{loop};
+    Runner runner{server, loop, nullptr};
+    auto owned = std::make_unique<MarkPlanner>();
+    MarkPlanner& planner = *owned;
+    runner.add(std::move(owned));
+    server.put("configmaps", config_map("a"));
+    runner.start();
+    loop.advance(milliseconds(50));
+    const Value marked = *server.find("configmaps", "a");
+    REQUIRE(marked["data"]["mark"].text_or("") == "1");
+
+    server.watch_is_late = true;
+    server.put("configmaps", marked);
+    planner.wanted = "2";
+    const int writes = server.writes;
+    const std::int64_t plans = runner.counts().plans;
+    loop.advance(milliseconds(100));
+    CHECK(server.writes == writes + 1);
+    CHECK(runner.counts().plans >= plans + 9);
+    server.deliver();
+    loop.advance(milliseconds(15));
+    CHECK((*server.find("configmaps", "a"))["data"]["mark"].text_or("") == "2");
+    CHECK(runner.at_rest());
+}
+
+TEST_CASE("a planner hears of a conflict also when nothing else is ever seen") {
+    ManualLoop loop;
+    SmallServer server{loop};
+    Runner runner{server, loop, nullptr};
+    runner.add(std::make_unique<MarkPlanner>());
+    server.put("configmaps", config_map("a"));
+    server.conflicts_left = 1;
+    runner.start();
+    loop.advance(milliseconds(500));
+    CHECK((*server.find("configmaps", "a"))["data"]["mark"].is_null());
+    loop.advance(seconds(1));
+    CHECK((*server.find("configmaps", "a"))["data"]["mark"].text_or("") == "1");
+}
+
 TEST_CASE("a refused write is on record until a later one succeeds") {
     World world;
     world.runner.start();
@@ -385,6 +461,39 @@ TEST_CASE("a create that collides with its own first try is a success, a strange
     world.server.put("configmaps", config_map("a"));
     world.rest();
     CHECK(find_refusal(world.runner.seen(), "mirror", {secrets, "team", "a"}) != nullptr);
+}
+
+TEST_CASE("kinds that users add are followed as they come and go") {
+    struct Follower : MirrorPlanner {
+        std::vector<std::string>& told;
+        explicit Follower(std::vector<std::string>& where) : told(where) {}
+        bool watches_added() const override { return true; }
+        void observe(const kube::Object* before, const kube::Object* after) override {
+            const kube::Object& any = after != nullptr ? *after : *before;
+            if (any.key.resource.plural == "tabs")
+                told.push_back((after != nullptr ? "+" : "-") + any.key.name);
+        }
+    };
+    World world;
+    std::vector<std::string> told;
+    world.runner.add(std::make_unique<Follower>(told));
+    world.runner.start();
+    const auto put = [&](const std::string& plural, const std::string& text) {
+        world.server.put(plural, std::get<api::Parsed>(api::parse_json(text)).value);
+        world.rest();
+    };
+    put("tabs", R"({"apiVersion":"e.io/v1","kind":"Tab","metadata":{"name":"before"}})");
+    put("customresourcedefinitions", R"({"metadata":{"name":"tabs.e.io"},"spec":{"group":"e.io",
+        "scope":"Cluster","names":{"plural":"tabs","kind":"Tab"},"versions":[{"name":"v1","served":true,
+        "storage":true}]},"status":{"conditions":[{"type":"Established","status":"True"}]}})");
+    CHECK(world.runner.seen().kinds().find("e.io", "tabs") != nullptr);
+    put("tabs", R"({"apiVersion":"e.io/v1","kind":"Tab","metadata":{"name":"later"}})");
+    CHECK(told == std::vector<std::string>{"+before", "+later"});
+    world.server.remove("customresourcedefinitions", "tabs.e.io");
+    world.rest();
+    CHECK(told == std::vector<std::string>{"+before", "+later", "-before", "-later"});
+    CHECK(world.runner.seen().kinds().find("e.io", "tabs") == nullptr);
+    CHECK(world.runner.at_rest());
 }
 
 }  // namespace

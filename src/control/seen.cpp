@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/apiextensions/added_kind.h"
 #include "base/verify.h"
 
 namespace muster::control {
@@ -17,10 +18,11 @@ kube::ObjectPtr metadata_of(const kube::Object& object) {
     api::Value value = api::Value::object({{"apiVersion", object.value["apiVersion"]},
                                            {"kind", object.value["kind"]},
                                            {"metadata", object.value["metadata"]}});
-    value.at("metadata").erase("managedFields");
     value.at("metadata").erase("annotations");
     return kube::make_object(object.key.resource, std::move(value));
 }
+
+const api::GroupResource definitions{"apiextensions.k8s.io", "customresourcedefinitions"};
 
 const std::string& stored_version(const api::GroupResource& resource) {
     const api::Kind* kind = api::find_kind(resource.group, resource.plural);
@@ -47,6 +49,11 @@ std::vector<kube::Target> Seen::targets() const {
     for (const auto& [resource, version] : versions_)
         targets.push_back({resource, version.empty() ? stored_version(resource) : version});
     return targets;
+}
+
+void Seen::watch_added() {
+    if (std::exchange(follows_added_, true)) return;
+    watch(definitions, "v1");
 }
 
 void Seen::start() {
@@ -88,6 +95,47 @@ kube::WatchEvents Seen::events_of(const api::GroupResource& resource, bool whole
     return events;
 }
 
+/// What a change of a definition means for the watches comes first: whoever is told finds the kind.
+void Seen::tell(const kube::Object* before, const kube::Object* after) {
+    const kube::Object& any = after != nullptr ? *after : *before;
+    const bool definition = follows_added_ && any.key.resource == definitions;
+    if (definition && after != nullptr) follow(after->value);
+    on_change_(before, after);
+    if (definition && after == nullptr) leave(api::resource_of_crd(before->value));
+}
+
+void Seen::follow(const api::Value& definition) {
+    const api::GroupResource resource = api::resource_of_crd(definition);
+    if (api::find_kind(resource.group, resource.plural) != nullptr) return;
+    api::Kind kind = api::names_of_added(definition);
+    if (!api::is_established(definition) || kind.versions.empty()) {
+        leave(resource);
+        return;
+    }
+    const std::string version = kind.versions.front().name;
+    cache_.add_kind(std::move(kind));
+    if (added_.contains(resource) && versions_[resource] == version) return;
+    added_.insert(resource);
+    versions_[resource] = version;
+    kube::WatchEvents events = events_of(resource, false);
+    events.synced = [] {};  // Nobody waits for it: what decides over absence asks the server.
+    auto& watcher = watchers_[resource];
+    watcher = std::make_unique<kube::Watcher>(transport_, loop_, kube::Target{resource, version},
+                                              std::move(events));
+    watcher->start();
+}
+
+void Seen::leave(const api::GroupResource& resource) {
+    if (!added_.contains(resource)) return;
+    watchers_.erase(resource);
+    for (const kube::ObjectPtr& object : cache_.list(resource))
+        see_removal(object->key, object->version);
+    added_.erase(resource);
+    versions_.erase(resource);
+    told_.erase(resource);
+    cache_.remove_kind(resource);
+}
+
 void Seen::see(kube::ObjectPtr object) {
     if (gone_.contains(object->uid)) return;
     const kube::ObjectPtr before = cache_.find(object->key);
@@ -97,11 +145,11 @@ void Seen::see(kube::ObjectPtr object) {
         // gone.
         see_removal(object->key, object->version);
         cache_.put(object);
-        on_change_(nullptr, object.get());
+        tell(nullptr, object.get());
         return;
     }
     cache_.put(object);
-    on_change_(before.get(), object.get());
+    tell(before.get(), object.get());
 }
 
 void Seen::see_removal(const api::Key& key, std::int64_t version) {
@@ -109,7 +157,7 @@ void Seen::see_removal(const api::Key& key, std::int64_t version) {
     if (before == nullptr || before->version > version) return;
     mark_gone(before->uid);
     cache_.remove(key);
-    on_change_(before.get(), nullptr);
+    tell(before.get(), nullptr);
 }
 
 void Seen::mark_gone(const std::string& uid) {
@@ -143,7 +191,7 @@ void Seen::take_removal(const api::Key& key, const std::string& uid) {
     if (before == nullptr || before->uid != uid) return;
     mark_gone(uid);
     cache_.remove(key);
-    on_change_(before.get(), nullptr);
+    tell(before.get(), nullptr);
 }
 
 void Seen::put_local(const std::string& plural, const std::string& name, api::Value value) {

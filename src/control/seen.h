@@ -36,6 +36,9 @@ public:
     /// Before start(). An empty version: whichever others name, else the stored one with metadata
     /// only.
     void watch(const api::GroupResource& resource, const std::string& version);
+    /// Before start(). The kinds that users add are followed as they come and go: metadata only.
+    void watch_added();
+    bool is_added(const api::GroupResource& resource) const { return added_.contains(resource); }
     /// All that is to be watched, in the versions that it is asked for in.
     std::vector<kube::Target> targets() const;
     void start();
@@ -60,6 +63,9 @@ private:
     void see_list(const api::GroupResource& resource, std::int64_t version,
                   const std::function<bool(const api::Key&)>& has);
     void mark_gone(const std::string& uid);
+    void tell(const kube::Object* before, const kube::Object* after);
+    void follow(const api::Value& definition);
+    void leave(const api::GroupResource& resource);
     kube::WatchEvents events_of(const api::GroupResource& resource, bool whole);
 
     kube::Transport& transport_;
@@ -69,6 +75,8 @@ private:
     kube::Cache cache_;
     std::map<api::GroupResource, std::string> versions_;
     std::map<api::GroupResource, std::unique_ptr<kube::Watcher>> watchers_;
+    std::set<api::GroupResource> added_;  // Of the watched: those that users added.
+    bool follows_added_ = false;
     std::map<api::GroupResource, std::int64_t> told_;  // How far each watch has come.
     // Uids that are gone for good, the newest of them: an answer or a watch event that is older
     // than the removal may still come, and must not bring the object back.

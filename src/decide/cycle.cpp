@@ -240,7 +240,28 @@ void Deciding::find_places() {
         if (entry.enqueued == target) continue;
         world.dequeue(id);
         world.enqueue(id, target);
+        open_what_heard_nothing(id, target);
     }
+}
+
+// What came back unheard wakes nobody, but whoever comes after it is tried, as in Kueue: with it
+// those of other priorities that need the same and were found not to fit before.
+void Deciding::open_what_heard_nothing(WorkloadId id, QueueId queue) {
+    const QueueEntry& entry = std::as_const(world).queue(queue);
+    const Pending& pending = entry.pending;
+    const ClassKey key = world.class_of(id, queue);
+    // Elsewhere all of a class have one priority, and Kueue parks whoever joins them.
+    if (!world.late_wakes.contains(queue) || entry.plan.tells_priorities_apart() ||
+        !pending.is_blocked(key)) {
+        return;
+    }
+    std::vector<ClassKey> others = pending.classes();
+    std::erase_if(
+        others, [&](const ClassKey& other) { return other == key || !pending.is_blocked(other); });
+    Pending& woken = world.queue(queue).pending;
+    woken.wake();
+    for (const ClassKey& other : others)
+        woken.shut(other);
 }
 
 void Deciding::rest() {

@@ -53,6 +53,7 @@ struct Deciding {
     void evict();
     void end_patience();
     void find_places();
+    void open_what_heard_nothing(WorkloadId id, QueueId queue);
     void rest();
     void refresh_reasons();
     void tell();

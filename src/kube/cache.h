@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/kind.h"
@@ -48,17 +49,22 @@ public:
                                     std::string_view owner_uid) const;
     /// True when the first full list of every watched kind has been seen.
     bool synced() const { return synced_; }
+    /// The kinds that the server is known to have.
+    const api::Kinds& kinds() const { return kinds_; }
 
     // For the one writer (the runner; tests fill caches with it too).
     void put(ObjectPtr object);
     void remove(const api::Key& key);
     void set_synced() { synced_ = true; }
+    void add_kind(api::Kind kind) { kinds_.add(std::move(kind)); }
+    void remove_kind(const api::GroupResource& resource) { kinds_.remove(resource); }
 
 private:
     std::map<api::GroupResource, std::map<std::pair<std::string, std::string>, ObjectPtr>> objects_;
     std::map<std::pair<api::GroupResource, std::string>,
              std::set<std::pair<std::string, std::string>>>
         by_owner_;
+    api::Kinds kinds_;
     bool synced_ = false;
 };
 

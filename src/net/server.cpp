@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/verify.h"
 #include "net/asio_loop.h"
 #include "net/server_session.h"
 #include "net/tls.h"
@@ -40,17 +41,28 @@ std::string address_text(const sockaddr_storage& address) {
     return (six ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
 }
 
-[[noreturn]] void cannot_listen(const std::string& address, int port, int error) {
-    const std::string where = address + ":" + std::to_string(port);
+[[noreturn]] void cannot_listen(const std::string& where, int error, const std::string& flag) {
+    const std::string instead = "choose another one with " + flag + " ADDRESS:PORT";
     if (error == EADDRINUSE)
         throw Error(Reason::conflict, "cannot listen on " + where +
-                                          ": the port is in use by another program; choose "
-                                          "another one with --listen ADDRESS:PORT");
+                                          ": the port is in use by another program; " + instead);
     if (error == EACCES)
         throw Error(Reason::forbidden, "cannot listen on " + where +
-                                           ": ports below 1024 need more rights; choose another "
-                                           "one with --listen ADDRESS:PORT");
+                                           ": ports below 1024 need more rights; " + instead);
     throw Error(Reason::invalid, "cannot listen on " + where + ": " + std::strerror(error));
+}
+
+/// Negative: errno says why.
+int try_listen(const addrinfo& at) {
+    const int fd = socket(at.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return fd;
+    const int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(fd, at.ai_addr, at.ai_addrlen) == 0 && listen(fd, 1024) == 0) return fd;
+    const int error = errno;
+    ::close(fd);
+    errno = error;
+    return -1;
 }
 
 /// One thread of the server and the connections it owns.
@@ -73,30 +85,32 @@ void Crew::tick() {
 
 }  // namespace
 
-int open_listener(const std::string& address, int port) {
+int open_listener(const std::string& address, int port, const std::string& flag) {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV;
-    addrinfo* found = nullptr;
     const std::string service = std::to_string(port);
-    if (getaddrinfo(address.c_str(), service.c_str(), &hints, &found) != 0)
-        throw Error(Reason::invalid, "cannot listen on \"" + address +
-                                         "\": give an IP address such as 127.0.0.1 or 0.0.0.0");
-    const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    const int on = 1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    const bool good =
-        fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1024) == 0;
-    const int error = errno;
-    freeaddrinfo(found);
-    if (good) return fd;
-    if (fd >= 0) ::close(fd);
-    cannot_listen(address, port, error);
+    int fd = -1;
+    // A socket of IPv6 takes those of IPv4 too, where there is IPv6 at all.
+    const std::vector<std::string> tries =
+        address.empty() ? std::vector<std::string>{"::", "0.0.0.0"} : std::vector{address};
+    for (const std::string& each : tries) {
+        addrinfo* found = nullptr;
+        if (getaddrinfo(each.c_str(), service.c_str(), &hints, &found) != 0)
+            throw Error(Reason::invalid, "cannot listen on \"" + address +
+                                             "\": give an IP address such as 127.0.0.1 or 0.0.0.0");
+        fd = try_listen(*found);
+        const int error = errno;
+        freeaddrinfo(found);
+        errno = error;
+        if (fd >= 0) return fd;
+    }
+    cannot_listen(address + ":" + service, errno, flag);
 }
 
 struct Server::State {
     ServerOptions options;
-    TlsContextPtr tls;
+    std::shared_ptr<SSL_CTX> tls;  // Null: plain. On the first crew's thread.
     std::vector<std::unique_ptr<Crew>> crews;
     std::atomic<std::size_t> connections{0};
     std::size_t next_crew = 0;
@@ -107,7 +121,7 @@ struct Server::State {
     void watch_listener(int fd);
     void accept_some(int fd);
     void accepted(int fd, const sockaddr_storage& from);
-    void open(Crew& crew, int fd, std::string address);
+    void open(Crew& crew, SSL_CTX* context, int fd, std::string address);
     void leave(Crew& crew);
 };
 
@@ -150,6 +164,15 @@ void Server::add_listener(int fd) {
     state_->crews.front()->loop.post([state = state_.get(), fd] { state->watch_listener(fd); });
 }
 
+void Server::renew(const ServerTls& tls) {
+    VERIFY(state_->options.tls.has_value());
+    std::shared_ptr<SSL_CTX> context = server_context(tls);
+    state_->crews.front()->loop.post(
+        [state = state_.get(), context = std::move(context)]() mutable {
+            state->tls = std::move(context);
+        });
+}
+
 void Server::State::watch_listener(int fd) {
     listeners[fd] = crews.front()->loop.watch(fd, {.read = true, .write = false},
                                               [this, fd](AsioLoop::Interest) { accept_some(fd); });
@@ -190,14 +213,16 @@ void Server::State::accepted(int fd, const sockaddr_storage& from) {
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     Crew& crew = *crews[next_crew++ % crews.size()];
     std::string address = address_text(from);
-    if (crews.size() == 1) return open(crew, fd, std::move(address));
-    crew.loop.post([this, &crew, fd, address = std::move(address)] { open(crew, fd, address); });
+    if (crews.size() == 1) return open(crew, tls.get(), fd, std::move(address));
+    crew.loop.post([this, &crew, context = tls, fd, address = std::move(address)] {
+        open(crew, context.get(), fd, address);
+    });
 }
 
-void Server::State::open(Crew& crew, int fd, std::string address) {
+void Server::State::open(Crew& crew, SSL_CTX* context, int fd, std::string address) {
     Peer peer;
     peer.address = std::move(address);
-    TlsPtr connection = tls ? accept_over(tls.get(), fd) : nullptr;
+    TlsPtr connection = context != nullptr ? accept_over(context, fd) : nullptr;
     const std::uint64_t id = crew.next_wire++;
     auto wire = std::make_unique<Wire>(crew.loop, fd, std::move(connection), std::move(peer),
                                        make_server_session(crew.rules), [this, &crew, id] {

@@ -38,8 +38,10 @@ struct ServerOptions {
     Duration idle_timeout = minutes(5);      // A connection without requests.
 };
 
-/// A listening socket. Throws Error with a sentence for the user when the address cannot be had.
-int open_listener(const std::string& address, int port);
+/// A listening socket; an empty address is every one of this machine, of both families. Throws
+/// Error with a sentence for the user when the address cannot be had; `flag` is how to choose
+/// another one.
+int open_listener(const std::string& address, int port, const std::string& flag = "--listen");
 
 /// A running server. Requests arrive at `handler` on `home`; the way back hands over to the
 /// server's threads. Answers a request over its limits itself, with a Status object.
@@ -57,6 +59,11 @@ public:
     /// Also accepts connections from this listening socket (for example one made inside a network
     /// namespace). Takes the descriptor over.
     void add_listener(int fd);
+
+    /// Connections from now on are answered with this certificate; those that are there keep
+    /// theirs. Throws Error when the PEM texts are damaged; then nothing changes. Requires: TLS
+    /// from the start.
+    void renew(const ServerTls& tls);
 
     /// Closes the listeners, tells HTTP/2 clients to go away, waits up to `grace` for answers under
     /// way, then closes everything and ends the threads. Blocks: call it from a thread that runs

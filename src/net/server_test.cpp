@@ -42,6 +42,14 @@ Request request_of(std::string method, std::string path, std::string body = "") 
 
 }  // namespace
 
+TEST_CASE("without an address it listens on every one") {
+    ServerOptions options;
+    options.listening_fd = open_listener("", 0);
+    TestServer server(echo, options);
+    TestClient client;
+    CHECK(client.get(server.target(), "/").status == 200);
+}
+
 TEST_CASE("a request arrives with its parts and the answer comes back on a kept connection") {
     std::vector<std::string> peers;
     TestServer server([&](const Request& request, const std::shared_ptr<Responder>& responder) {
@@ -71,6 +79,38 @@ TEST_CASE("large bodies go both ways, and an answer without body is one") {
     CHECK(client.send(server.target(), request_of("DELETE", "/")).status == 204);
     CHECK(client.send(server.target(), request_of("HEAD", "/")).body->empty());
     CHECK(client.send(server.target(), request_of("PUT", "/", "ab")).body->size() == 4);
+}
+
+TEST_CASE("a new certificate is for new connections, and a damaged one changes nothing") {
+    const KeyPair first = make_authority("first", test_day);
+    const KeyPair second = make_authority("second", test_day);
+    Subject subject;
+    subject.addresses = {"127.0.0.1"};
+    const auto tls_of = [&](const KeyPair& authority) {
+        const KeyPair pair =
+            make_server_certificate(authority, subject, test_day, hours(24 * 3650));
+        return ServerTls{pair.certificate_pem, pair.key_pem, ""};
+    };
+    ServerOptions options;
+    options.tls = tls_of(first);
+    options.threads = 2;
+    TestServer server(
+        [](const Request&, const std::shared_ptr<Responder>& responder) { responder->respond({}); },
+        std::move(options));
+    const auto client_of = [](const KeyPair& authority) {
+        ClientOptions believing;
+        believing.tls.authority_pem = authority.certificate_pem;
+        return std::make_unique<TestClient>(std::move(believing));
+    };
+    const Target target = server.target(Target::Scheme::https);
+    const auto early = client_of(first);
+    CHECK(early->get(target, "/").status == 200);
+    CHECK_THROWS_AS(server.server->renew({"nonsense", "nonsense", ""}), Error);
+    CHECK(client_of(first)->get(target, "/").status == 200);
+    server.server->renew(tls_of(second));
+    CHECK(client_of(second)->get(target, "/").status == 200);
+    CHECK(client_of(first)->get(target, "/").status == 0);
+    CHECK(early->get(target, "/").status == 200);
 }
 
 TEST_CASE("over TLS the handler sees who a good certificate names and why a bad one is bad") {

@@ -41,6 +41,8 @@ Target jwt_target();
 Target base64_target();
 Target json_path_target();
 Target cel_target();
+Target review_target();
+Target crd_schema_target();
 
 /// All of them, by name.
 std::vector<Target> all_targets();

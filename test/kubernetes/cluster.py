@@ -59,8 +59,9 @@ class Cluster:
     """etcd and kube-apiserver, and what else is asked for, in a folder of their own."""
 
     def __init__(self, folder: pathlib.Path, with_controllers: bool = False, with_scheduler: bool = False,
-                 durable: bool = False):
+                 durable: bool = False, with_accounts: bool = False):
         self.folder, self.durable = folder, durable
+        self.with_accounts = with_accounts or with_controllers  # Pods need a ServiceAccount that somebody makes.
         self.with_controllers, self.with_scheduler = with_controllers, with_scheduler
         self.programs = programs()
         self.etcd_port, self.peer_port, self.port = free_ports(3)
@@ -115,8 +116,7 @@ class Cluster:
                 "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={at}/tokens.key",
                 f"--service-account-signing-key-file={at}/tokens.key", "--authorization-mode=Node,RBAC",
                 f"--service-cluster-ip-range={SERVICES}", "--profiling=false", "--endpoint-reconciler-type=none",
-                # Without controllers nobody makes the accounts that this would wait for.
-                *([] if self.with_controllers else ["--disable-admission-plugins=ServiceAccount"])]}
+                *([] if self.with_accounts else ["--disable-admission-plugins=ServiceAccount"])]}
         if self.with_controllers:
             commands["kube-controller-manager"] = [
                 f"--kubeconfig={at}/kube-controller-manager.kubeconfig", f"--service-account-private-key-file={at}/tokens.key",

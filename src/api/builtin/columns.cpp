@@ -268,6 +268,8 @@ std::vector<PrintedKind> make_all() {
         {"node.k8s.io", "RuntimeClass", columns("Name,Handler,Age"), runtime_class_row},
         {"scheduling.k8s.io", "PriorityClass",
          columns("Name,Value#,Global-Default,Age,PreemptionPolicy"), priority_class_row},
+        {"apiextensions.k8s.io", "CustomResourceDefinition", columns("Name,Created At"),
+         created_row},
         {rbac, "Role", columns("Name,Created At"), created_row},
         {rbac, "ClusterRole", columns("Name,Created At"), created_row},
         {rbac, "RoleBinding", columns(binding_columns), role_binding_row},

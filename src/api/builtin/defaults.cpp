@@ -187,6 +187,7 @@ void default_job(Value& job) {
     } else {
         fill(*spec, "backoffLimit", 2147483647);
     }
+    fill(*spec, "manualSelector", false);
     fill_empty_text(*spec, "completionMode", "NonIndexed");
     fill(*spec, "suspend", false);
     fill_empty_text(*spec, "podReplacementPolicy",

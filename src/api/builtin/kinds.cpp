@@ -1,4 +1,5 @@
 // api/builtin/kinds.cpp - the kinds of Kubernetes that Muster serves: names, scopes, subresources.
+#include "api/apiextensions/crd_validation.h"
 #include "api/builtin/validation.h"
 #include "api/kind_families.h"
 
@@ -192,6 +193,10 @@ void add_groups(std::vector<Kind>& kinds) {
         make("scheduling.k8s.io", "PriorityClass", "priorityclasses", cluster, none, {"pc"}),
         validate_priority_class, default_priority_class));
     add(passive(make("storage.k8s.io", "StorageClass", "storageclasses", cluster, none, {"sc"})));
+    Kind crd = make("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions",
+                    cluster, status, {"crd", "crds"});
+    crd.categories = {"api-extensions"};
+    add(checked(std::move(crd), validate_crd, default_crd));
 }
 
 }  // namespace

@@ -96,10 +96,11 @@ void to_places(Value* status, Places form) {
 Value convert_cluster_queue(Value object, std::string_view to_version) {
     if (!object.is_object() || is_at(object, to_version)) return object;
     Value* spec = object_in(&object, "spec");
-    Value* fungibility = object_in(spec, "flavorFungibility");
     if (to_version == "v1beta2") {
         rename(spec, "cohort", "cohortName");
         to_check_rules(spec);
+        // Not before: members move when others are taken away.
+        Value* fungibility = object_in(spec, "flavorFungibility");
         replace_text(fungibility, "whenCanBorrow", "Borrow", "MayStopSearch");
         replace_text(fungibility, "whenCanPreempt", "Preempt", "MayStopSearch");
         if (Value* status = object_in(&object, "status")) status->erase("pendingWorkloadsStatus");

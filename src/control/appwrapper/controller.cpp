@@ -12,6 +12,7 @@
 #include "api/owner.h"
 #include "control/appwrapper/demand.h"
 #include "control/appwrapper/status.h"
+#include "control/appwrapper/wrapped.h"
 #include "control/fold_pod.h"
 #include "control/owner.h"
 
@@ -406,14 +407,8 @@ Controller controller(const api::GroupResource& resource) {
     Controller made;
     made.name = controller_name;
     made.watches.push_back(watch_self(resource, "v1beta1"));
-    for (const api::Kind& kind : api::all_kinds()) {
-        const bool may_be_wrapped = kind.namespaced && kind.plural != "events" &&
-                                    kind.plural != "leases" && kind.plural != "endpointslices" &&
-                                    kind.plural != "appwrappers" &&
-                                    kind.group != "authorization.k8s.io";
-        if (may_be_wrapped && !kind.versions.empty())
-            made.watches.push_back(watch_made(kind, resource));
-    }
+    for (const api::Kind* kind : wrapped_kinds())
+        made.watches.push_back(watch_made(*kind, resource));
     made.reconcile = reconcile;
     return made;
 }

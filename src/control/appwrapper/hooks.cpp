@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "api/denial.h"
 #include "api/field_error.h"
 #include "base/text.h"
 #include "control/queue/names.h"
@@ -14,6 +15,8 @@ namespace {
 using api::Admission;
 using api::AdmissionRequest;
 using api::Value;
+
+constexpr const char* webhook = "vappwrapper.kb.io";
 
 /// Written by somebody now, and not what was there before.
 bool is_new_spec(const AdmissionRequest& request) {
@@ -107,14 +110,7 @@ Admission check_templates(const AdmissionRequest& request) {
         check_template(items[i]["generictemplate"], ns, item.child("generictemplate"), errors);
     }
     if (errors.empty()) return admission;
-    Admission::Denial denial;
-    denial.reason = Reason::invalid;
-    denial.text = request.kind->kind + "." + request.kind->group + " " +
-                  quoted(request.object["metadata"]["name"].text_or("")) + " is invalid: ";
-    for (std::size_t i = 0; i < errors.size(); ++i)
-        denial.text += (i == 0 ? "" : ", ") + errors[i].field + ": " + errors[i].text;
-    denial.causes = std::move(errors);
-    admission.denied = std::move(denial);
+    admission.denied = api::denial_by(webhook, std::move(errors));
     return admission;
 }
 
@@ -128,7 +124,8 @@ Admission check_change(const AdmissionRequest& request) {
         Reason::forbidden,
         "spec.resources: the AppWrapper has been dispatched and its objects are made; delete it "
         "and create it again with the changed resources",
-        {}};
+        {},
+        webhook};
     return admission;
 }
 
@@ -160,7 +157,8 @@ Admission check_rights(const AdmissionRequest& request) {
                 " cannot create resource " + quoted(kind->plural) + " in API group " +
                 quoted(kind->group) + " in the namespace " + quoted(ns) +
                 "; whoever creates an AppWrapper needs the right to create what it wraps",
-            {}};
+            {},
+            webhook};
         return admission;
     }
     return admission;

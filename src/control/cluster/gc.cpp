@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t gone_max = 10'000;
 constexpr std::string_view foreground_finalizer = "foregroundDeletion";
 constexpr std::string_view orphan_finalizer = "orphan";
+const api::GroupResource definitions{"apiextensions.k8s.io", "customresourcedefinitions"};
 
 bool is_collected(const api::Kind& kind) {
     return kind.plural != events.plural && kind.stored_as.empty();
@@ -77,14 +78,9 @@ GarbageCollector::Item GarbageCollector::item_of(const kube::Object& object) {
         Owner owner;
         owner.uid = reference["uid"].text();
         owner.blocks = reference["blockOwnerDeletion"].boolean_or(false);
-        const auto version = api::parse_group_version(reference["apiVersion"].text_or(""));
-        const api::Kind* kind = api::find_kind_named(version.group, reference["kind"].text_or(""));
-        owner.known_kind = kind != nullptr && is_collected(*kind);
-        if (owner.known_kind) {
-            owner.key = {kind->resource(), kind->namespaced ? object.key.ns : "",
-                         reference["name"].text()};
-            owner.misplaced = kind->namespaced && object.key.ns.empty();
-        }
+        owner.group = api::parse_group_version(reference["apiVersion"].text_or("")).group;
+        owner.kind = reference["kind"].text();
+        owner.name = reference["name"].text();
         item.owners.push_back(std::move(owner));
     }
     if (object.is_terminating()) {
@@ -95,7 +91,25 @@ GarbageCollector::Item GarbageCollector::item_of(const kube::Object& object) {
     return item;
 }
 
+/// Which objects the owners are: their kinds may have come after the dependent.
+void GarbageCollector::find_owners(const std::string& uid, Item& item, const api::Kinds& kinds) {
+    bool all = true;
+    for (Owner& owner : item.owners) {
+        if (owner.known_kind) continue;
+        const api::Kind* kind = kinds.find_named(owner.group, owner.kind);
+        owner.known_kind = kind != nullptr && is_collected(*kind);
+        all = all && owner.known_kind;
+        if (!owner.known_kind) continue;
+        owner.key = {kind->resource(), kind->namespaced ? item.key.ns : "", owner.name};
+        owner.misplaced = kind->namespaced && item.key.ns.empty();
+    }
+    if (!all) unclear_.insert(uid);
+}
+
 void GarbageCollector::observe(const kube::Object* before, const kube::Object* after) {
+    // A definition may be that of owners that nothing was known of.
+    if ((after != nullptr ? after : before)->key.resource == definitions)
+        dirty_.merge(std::exchange(unclear_, {}));
     if (before != nullptr && after != nullptr && is_same_to_us(*before, *after)) return;
     if (before != nullptr) {
         mark_around(before->uid);
@@ -121,6 +135,7 @@ void GarbageCollector::forget(const std::string& uid) {
     }
     items_.erase(item);
     deleting_.erase(uid);
+    unclear_.erase(uid);
 }
 
 /// Whoever may have to act because this object changed: its dependents, and owners that wait for
@@ -195,6 +210,7 @@ void GarbageCollector::judge(const std::string& uid, const kube::Cache& seen, Re
     if (object == nullptr || object->uid != uid) return;
     switch (item->second.ending) {
         case Ending::none:
+            find_owners(uid, item->second, seen.kinds());
             judge_dependent(uid, item->second, *object, result);
             return;
         case Ending::plain:

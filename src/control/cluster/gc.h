@@ -24,6 +24,7 @@ class GarbageCollector : public Planner {
 public:
     std::string name() const override { return "generic-garbage-collector"; }
     std::vector<std::pair<api::GroupResource, std::string>> watches() const override;
+    bool watches_added() const override { return true; }
     void observe(const kube::Object* before, const kube::Object* after) override;
     void failed(const Write& write) override;
     void looked(const api::Key& key, const kube::Object* found) override;
@@ -33,8 +34,11 @@ private:
     enum class Ending { none, plain, foreground, orphan };  // How a terminating object ends.
     struct Owner {
         std::string uid;
+        std::string group;
+        std::string kind;
+        std::string name;
         api::Key key;
-        bool known_kind = false;  // Of a kind that is watched.
+        bool known_kind = false;  // Of a kind that is watched; then `key` is.
         bool blocks = false;      // blockOwnerDeletion
         bool misplaced = false;   // A namespaced owner of a cluster-scoped object.
     };
@@ -46,6 +50,7 @@ private:
     enum class State { there, leaving, gone, unclear };
 
     static Item item_of(const kube::Object& object);
+    void find_owners(const std::string& uid, Item& item, const api::Kinds& kinds);
     void forget(const std::string& uid);
     void mark_around(const std::string& uid);
     void mark_gone(const std::string& uid);
@@ -61,7 +66,8 @@ private:
     std::map<std::string, Item> items_;                        // By uid: everything that is seen.
     std::map<std::string, std::set<std::string>> dependents_;  // Owner uid -> uids.
     std::set<std::string> dirty_;
-    std::set<std::string> deleting_;                   // Deletion on its way.
+    std::set<std::string> unclear_;   // Uids with owners of kinds that are not known, so far.
+    std::set<std::string> deleting_;  // Deletion on its way.
     std::map<api::Key, std::set<std::string>> looks_;  // On their way: key -> owner uids.
     std::set<std::string> gone_;                       // Uids known to be gone for good,
     std::deque<std::string> gone_in_order_;            // the newest of them.

@@ -139,5 +139,21 @@ TEST_CASE("nothing is collected from a cache that is not synced") {
     CHECK(result.writes.empty());
 }
 
+TEST_CASE("an owner of a kind that nobody knows keeps what it has, until the kind comes") {
+    Family family;
+    family.dependent("m", "{apiVersion: e.io/v1, kind: Tab, name: t, uid: u-t}");
+    family.collect();
+    CHECK(family.map("m") != nullptr);
+    api::Kind kind;
+    kind.group = "e.io";
+    kind.kind = "Tab";
+    kind.plural = "tabs";
+    family.seen.add_kind(std::move(kind));
+    family.put({"apiextensions.k8s.io", "customresourcedefinitions"},
+               "{metadata: {name: tabs.e.io, uid: u-d}}");
+    family.collect();
+    CHECK(family.map("m") == nullptr);
+}
+
 }  // namespace
 }  // namespace muster::control::cluster

@@ -15,11 +15,12 @@ namespace {
 constexpr std::string_view own_finalizer = "kubernetes";
 
 /// Kinds whose objects live in namespaces; pods first, events last.
-std::vector<api::GroupResource> namespaced_kinds() {
+std::vector<api::GroupResource> namespaced_kinds(const api::Kinds& known) {
     std::vector<api::GroupResource> kinds{pods};
-    for (const api::Kind& kind : api::all_kinds()) {
-        if (!kind.namespaced || !kind.stored_as.empty()) continue;
-        if (kind.resource() != pods && kind.resource() != events) kinds.push_back(kind.resource());
+    for (const api::Kind* kind : known.all()) {
+        if (!kind->namespaced || !kind->stored_as.empty()) continue;
+        if (kind->resource() != pods && kind->resource() != events)
+            kinds.push_back(kind->resource());
     }
     kinds.push_back(events);
     return kinds;
@@ -125,7 +126,7 @@ Reconciled empty_namespace(const kube::Cache& seen, const api::Key& key, Time no
     const kube::ObjectPtr ns = seen.find(key);
     if (!seen.synced() || ns == nullptr || !waits_for_us(*ns)) return {};
     Reconciled result;
-    const std::vector<api::GroupResource> kinds = namespaced_kinds();
+    const std::vector<api::GroupResource> kinds = namespaced_kinds(seen.kinds());
     const Remains remains = remains_in(seen, key.name, kinds);
     const api::Value& before = ns->value["status"]["conditions"];
     api::Value after = conditions_after(before, remains, now);
@@ -199,17 +200,21 @@ Reconciled fill_namespace(const kube::Cache& seen, const api::Key& key,
 }
 
 /// Wakes the namespace of a changed object, if it is one that matters.
-Watch watch_contents(const api::GroupResource& kind, std::string version,
-                     bool (*matters)(const kube::Cache& seen, const kube::Object& object)) {
-    Watch watch{kind, std::move(version), {}};
-    watch.wakes = [matters](const kube::Cache& seen, const kube::Object* before,
-                            const kube::Object* after) {
-        const kube::Object& object = after != nullptr ? *after : *before;
-        std::vector<api::Key> keys;
-        if (matters(seen, object)) keys.push_back({namespaces, "", object.key.ns});
-        return keys;
-    };
-    return watch;
+using Matters = bool (*)(const kube::Cache& seen, const kube::Object& object);
+
+std::function<std::vector<api::Key>(const kube::Cache&, const kube::Object*, const kube::Object*)>
+wake_if(Matters matters) {
+    return
+        [matters](const kube::Cache& seen, const kube::Object* before, const kube::Object* after) {
+            const kube::Object& object = after != nullptr ? *after : *before;
+            std::vector<api::Key> keys;
+            if (matters(seen, object)) keys.push_back({namespaces, "", object.key.ns});
+            return keys;
+        };
+}
+
+Watch watch_contents(const api::GroupResource& kind, std::string version, Matters matters) {
+    return {kind, std::move(version), wake_if(matters)};
 }
 
 bool is_in_ending_namespace(const kube::Cache& seen, const kube::Object& object) {
@@ -223,7 +228,8 @@ Controller namespace_controller() {
     Controller controller;
     controller.name = "namespace-controller";
     controller.watches.push_back(watch_self(namespaces, "v1"));
-    for (const api::GroupResource& kind : namespaced_kinds()) {
+    controller.wakes_of_added = wake_if(is_in_ending_namespace);
+    for (const api::GroupResource& kind : namespaced_kinds(api::Kinds())) {
         if (kind != events)
             controller.watches.push_back(watch_contents(kind, "", is_in_ending_namespace));
     }

@@ -1,7 +1,6 @@
 // control/queue/configuration_sections.cpp - Kueue's Configuration, section by section.
 #include "control/queue/configuration_sections.h"
 
-#include <array>
 #include <cmath>
 
 #include "control/fold_pod.h"
@@ -12,19 +11,6 @@ namespace {
 
 using api::Value;
 using Version = ConfigurationVersion;
-
-/// How Kueue's own process is run. Muster has other words for it, or no need.
-constexpr std::array<std::string_view, 11> of_the_process{"webhook",
-                                                          "leaderElection",
-                                                          "health",
-                                                          "pprofBindAddress",
-                                                          "controller",
-                                                          "tls",
-                                                          "clientConnection",
-                                                          "internalCertManagement",
-                                                          "visibilityServer",
-                                                          "queueVisibility",
-                                                          "metrics.bindAddress"};
 
 /// What would change what is done.
 struct NotObeyed {
@@ -39,17 +25,6 @@ constexpr NotObeyed not_obeyed[] = {
     {"multiKueue", "there is no MultiKueue"},
     {"resources.deviceClassMappings", "there is no dynamic resource allocation"},
 };
-
-void warn_of_the_process(Settings& settings, const Value& document) {
-    std::string given;
-    for (const std::string_view path : of_the_process) {
-        if (document.path(path).is_null()) continue;
-        given += (given.empty() ? "" : ", ") + std::string(path);
-    }
-    if (given.empty()) return;
-    settings.warnings.push_back(
-        given + ": without effect: Muster serves everything on --listen, with keys of its own");
-}
 
 void warn_of_the_rest(Settings& settings, const Value& document, Version version) {
     for (const NotObeyed& row : not_obeyed) {
@@ -174,7 +149,6 @@ void read_sharing(decide::Options& options, const Value& document, Version versi
 }  // namespace
 
 void read_sections(Settings& settings, const Value& document, Version version) {
-    warn_of_the_process(settings, document);
     warn_of_the_rest(settings, document, version);
     read_metrics(settings.metrics, document["metrics"]);
     read_resources(settings, document["resources"]);

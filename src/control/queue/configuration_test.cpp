@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "control/queue/feature_gates.h"
+#include "control/queue/process_settings.h"
 
 namespace muster::control::queue {
 namespace {
@@ -42,16 +43,44 @@ controller: {groupKindConcurrency: {Job.batch: 5, Pod: 5}}
 clientConnection: {qps: 50, burst: 100}
 integrations: {frameworks: [batch/job, ray.io/rayjob, jobset.x-k8s.io/jobset]}
 )");
-    REQUIRE(settings.warnings.size() == 2);
+    REQUIRE(settings.warnings.size() == 1);
     CHECK(settings.warnings[0].starts_with(
-        "webhook, leaderElection, health, controller, clientConnection, metrics.bindAddress: "
-        "without effect"));
-    CHECK(settings.warnings[1].starts_with(
         "integrations.frameworks: jobset.x-k8s.io/jobset: not obeyed"));
     CHECK(settings.metrics.resources == MetricsSettings::Series::shown);
     CHECK(settings.jobs.frameworks->contains("ray.io/rayjob"));
     CHECK(settings.life.wait_for_pods_ready->timeout == minutes(30));
     CHECK(settings.life.wait_for_pods_ready->admission == WaitForPodsReady::Admission::goes_on);
+}
+
+TEST_CASE("what concerns the process is read for who starts it") {
+    const std::string text = v1beta2 + R"(
+namespace: queues
+health: {healthProbeBindAddress: ":8081", readinessEndpointName: ready, livenessEndpointName: live}
+metrics: {bindAddress: ":8443"}
+pprofBindAddress: 127.0.0.1:6060
+leaderElection: {leaseDuration: 20s, renewDeadline: 15s, retryPeriod: 1s}
+webhook: {port: 9443}
+)";
+    CHECK(taken(text).warnings.empty());
+    const ProcessSettings process = read_process_settings(text);
+    CHECK(process.given == std::vector<std::string>{"webhook", "leaderElection", "health",
+                                                    "pprofBindAddress", "metrics.bindAddress"});
+    CHECK(process.health_address == ":8081");
+    CHECK(process.readiness_name == "ready");
+    CHECK(process.liveness_name == "live");
+    CHECK(process.metrics_address == ":8443");
+    CHECK(process.profile_address == "127.0.0.1:6060");
+    REQUIRE(process.election);
+    CHECK(process.election->wanted == ProcessSettings::Election::Wanted::yes);
+    CHECK(process.election->ns == "queues");
+    CHECK(process.election->name == "c1f6bfd2.kueue.x-k8s.io");
+    CHECK(process.election->lease == seconds(20));
+    CHECK(process.election->renew_within == seconds(15));
+    CHECK(process.election->retry == seconds(1));
+    CHECK(!read_process_settings(v1beta2).election);
+    const auto off =
+        read_process_settings(v1beta2 + "leaderElection: {leaderElect: false}\n").election;
+    CHECK(off->wanted == ProcessSettings::Election::Wanted::no);
 }
 
 TEST_CASE("every fault is told at once, with its line and its path") {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "api/denial.h"
 #include "control/queue/integration.h"
 #include "control/queue/job_rules.h"
 #include "control/queue/managed.h"
@@ -50,11 +51,8 @@ std::optional<std::string> default_queue_in(const AdmissionRequest& request,
 Admission denied(const JobKind& kind, FieldErrors errors) {
     Admission admission;
     if (errors.empty()) return admission;
-    Admission::Denial denial;
-    denial.text = joined(errors);
-    denial.causes = std::move(errors);
-    denial.webhook = "v" + std::string(kind.webhook) + ".kb.io";
-    admission.denied = std::move(denial);
+    admission.denied =
+        api::denial_by("v" + std::string(kind.webhook) + ".kb.io", std::move(errors));
     return admission;
 }
 

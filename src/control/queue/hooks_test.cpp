@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "api/yaml.h"
+#include "api/parsed_yaml.h"
 #include "control/appwrapper/hooks.h"
 #include "control/control_plane.h"
 #include "control/queue/names.h"
@@ -18,12 +18,6 @@ namespace {
 using api::Admission;
 using api::AdmissionRequest;
 using api::Value;
-
-Value yaml(const std::string& text) {
-    auto parsed = api::parse_yaml(text);
-    REQUIRE(std::holds_alternative<std::vector<api::Parsed>>(parsed));
-    return std::get<std::vector<api::Parsed>>(parsed).at(0).value;
-}
 
 /// A server's view of one write.
 struct Door {
@@ -56,9 +50,9 @@ struct Door {
     }
 
     void add_queue(const std::string& name, const std::string& created, const std::string& more) {
-        objects[{local_queues, "team", name}] =
-            yaml("{metadata: {name: " + name + ", namespace: team, creationTimestamp: '" + created +
-                 "'" + more + "}}");
+        objects[{local_queues, "team", name}] = api::parsed_yaml(
+            "{metadata: {name: " + name + ", namespace: team, creationTimestamp: '" + created +
+            "'" + more + "}}");
     }
 
     /// All hooks of the program, in their order; the object as it would be stored.
@@ -73,9 +67,10 @@ struct Door {
         return result;
     }
     Admission enter_job(const std::string& metadata, const std::string& spec = "") {
-        return enter(jobs, yaml("{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: "
-                                "team" +
-                                metadata + "}, spec: {" + spec + "}}"));
+        return enter(jobs, api::parsed_yaml(
+                               "{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: "
+                               "team" +
+                               metadata + "}, spec: {" + spec + "}}"));
     }
 };
 
@@ -108,8 +103,8 @@ TEST_CASE("without a default queue a job is left as it is") {
 TEST_CASE("what a queued job or an AppWrapper makes is not queued again") {
     Door door;
     door.add_queue("default", "2025-01-01T00:00:00Z", "");
-    door.objects[{ray_jobs, "team", "train"}] =
-        yaml("{metadata: {name: train, uid: u1, labels: {kueue.x-k8s.io/queue-name: default}}}");
+    door.objects[{ray_jobs, "team", "train"}] = api::parsed_yaml(
+        "{metadata: {name: train, uid: u1, labels: {kueue.x-k8s.io/queue-name: default}}}");
     const auto owned = [&](const std::string& owner) {
         return door.enter_job(
             ", labels: {kueue.x-k8s.io/queue-name: default}, ownerReferences: [{" + owner +
@@ -128,8 +123,9 @@ TEST_CASE("what a queued job or an AppWrapper makes is not queued again") {
 TEST_CASE("the queue of a running job cannot be changed, that of a suspended one can") {
     Door door;
     const auto job = [](const std::string& queue, const std::string& suspend) {
-        return yaml("{metadata: {name: j, namespace: team, labels: {kueue.x-k8s.io/queue-name: " +
-                    queue + "}}, spec: {suspend: " + suspend + "}}");
+        return api::parsed_yaml(
+            "{metadata: {name: j, namespace: team, labels: {kueue.x-k8s.io/queue-name: " + queue +
+            "}}, spec: {suspend: " + suspend + "}}");
     };
     const Admission running = door.enter(jobs, job("b", "false"), job("a", "false"));
     REQUIRE(running.denied);
@@ -141,7 +137,7 @@ TEST_CASE("the queue of a running job cannot be changed, that of a suspended one
 TEST_CASE("a RayJob that leaves its cluster behind is refused by the queue") {
     Door door;
     const auto job = [](const std::string& spec) {
-        return yaml(
+        return api::parsed_yaml(
             "{metadata: {name: j, namespace: team, labels: {kueue.x-k8s.io/queue-name: q}},"
             " spec: {" +
             spec + "}}");
@@ -153,7 +149,7 @@ TEST_CASE("a RayJob that leaves its cluster behind is refused by the queue") {
 }
 
 Value wrapper(const std::string& wrapped) {
-    return yaml(
+    return api::parsed_yaml(
         "{apiVersion: workload.codeflare.dev/v1beta1, kind: AppWrapper, metadata: {name: aw, "
         "namespace: team}, spec: {resources: {GenericItems: [{generictemplate: " +
         wrapped + "}]}}}");
@@ -188,7 +184,7 @@ TEST_CASE("an AppWrapper with a bad template is refused, and the field is named"
     const auto refused = [&](const std::string& wrapped) {
         const Admission admission = door.enter(app_wrappers, wrapper(wrapped));
         REQUIRE(admission.denied);
-        CHECK(admission.denied->reason == Reason::invalid);
+        CHECK(admission.denied->reason == Reason::forbidden);
         return admission.denied->causes[0].field;
     };
     const std::string path = "spec.resources.GenericItems[0].generictemplate.";

@@ -297,16 +297,6 @@ void check_pod_sets(const JobKind& kind, const Value& job, FieldErrors& errors) 
     check_pod_set_groups(grouped, errors);
 }
 
-std::string joined(const FieldErrors& errors) {
-    std::vector<std::string> texts;
-    for (const api::FieldError& error : errors) {
-        std::string text = error.field + ": " + error.text;
-        if (std::find(texts.begin(), texts.end(), text) == texts.end())
-            texts.push_back(std::move(text));
-    }
-    return texts.size() == 1 ? texts.front() : "[" + join(texts, ", ") + "]";
-}
-
 void check_gates(const Value* before, const Value& now, FieldErrors& errors) {
     const Value& given = annotation_of(now, admission_gates_annotation);
     const std::string path = annotation_path(admission_gates_annotation);

@@ -55,7 +55,4 @@ FieldErrors check_job_change(const api::Value& before, const api::Value& now);
 /// The pod templates of a job: what they ask of topologies.
 void check_pod_sets(const JobKind& kind, const api::Value& job, FieldErrors& errors);
 
-/// More than one in brackets, as Kubernetes joins errors.
-std::string joined(const FieldErrors& errors);
-
 }  // namespace muster::control::queue

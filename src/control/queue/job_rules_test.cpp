@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "api/yaml.h"
+#include "api/parsed_yaml.h"
 #include "control/queue/hooks.h"
 #include "control/queue/names.h"
 
@@ -13,12 +13,6 @@ namespace muster::control::queue {
 namespace {
 
 using api::Value;
-
-Value yaml(const std::string& text) {
-    auto parsed = api::parse_yaml(text);
-    REQUIRE(std::holds_alternative<std::vector<api::Parsed>>(parsed));
-    return std::get<std::vector<api::Parsed>>(parsed).at(0).value;
-}
 
 /// What the hooks of the queues say to a write; "" when nothing.
 struct Gate {
@@ -31,8 +25,8 @@ struct Gate {
         request.operation = old.empty() ? Operation::create : Operation::update;
         request.kind = api::find_kind(resource.group, resource.plural);
         REQUIRE(request.kind != nullptr);
-        request.object = yaml(object);
-        if (!old.empty()) request.old = yaml(old);
+        request.object = api::parsed_yaml(object);
+        if (!old.empty()) request.old = api::parsed_yaml(old);
         request.find = [this](const api::Key& key) {
             return has_default_queue && key.resource == local_queues ? Value::object() : Value();
         };
@@ -271,7 +265,7 @@ TEST_CASE("owners are followed only so far") {
     // Its own owner: a chain without end.
     api::AdmissionRequest request;
     request.kind = api::find_kind("batch", "jobs");
-    request.object = yaml(deep);
+    request.object = api::parsed_yaml(deep);
     request.find = [&](const api::Key& key) {
         return key.resource == jobs ? request.object : Value();
     };

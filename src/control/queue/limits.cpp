@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/denial.h"
 #include "api/field_error.h"
 #include "control/fold_pod.h"
 #include "control/queue/job_rules.h"

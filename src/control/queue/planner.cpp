@@ -165,6 +165,8 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
     const decide::Decision decision = decide_now(now);
     take(seen, decision);
     speak_again();
+    for (api::Key& key : pace_.take_ripe(now))
+        to_write_.insert(std::move(key));
     if (decision.look_again) result.look_again = std::max(*decision.look_again - now, Duration{});
     while (!to_write_.empty()) {
         // An AppWrapper may send its Workload back: that one is looked at in the next round.
@@ -176,6 +178,10 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
             }
         }
     }
+    const auto look_at = [&](Time time) {
+        if (!result.look_again || time - now < *result.look_again) result.look_again = time - now;
+    };
+    if (pace_.next()) look_at(*pace_.next());
     if (queues_to_write_.empty()) return result;
     if (queues_due_ <= now) {
         const std::size_t writes = result.writes.size();
@@ -185,8 +191,8 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
             [](const Write& write) { return write.subresource == "status"; });
         queues_due_ = now + std::clamp(pause_of_each_queue * written, queue_status_pause,
                                        queue_status_pause_max);
-    } else if (!result.look_again || queues_due_ - now < *result.look_again) {
-        result.look_again = queues_due_ - now;
+    } else {
+        look_at(queues_due_);
     }
     return result;
 }
@@ -277,7 +283,11 @@ void QueuePlanner::write_workload(const kube::Cache& seen, const api::Key& key, 
     Entry& entry = found->second;
     if (entry.written_at == object->version) return;  // On its way.
     Told told{object->value["status"], {}};
+    const auto reason = decide::wait_reason(state_, entry.id);
+    if (!reason) pace_.forget(key);
     const auto eviction = evictions_.find(key);
+    if (eviction != evictions_.end() && !has_admission(object->value))
+        return end_unbegun(entry, eviction, result);
     const bool deactivated = !object->value["spec"]["active"].boolean_or(true);
     if (eviction != evictions_.end()) {
         told = tell_evicted(*object, eviction->second, now);
@@ -292,10 +302,15 @@ void QueuePlanner::write_workload(const kube::Cache& seen, const api::Key& key, 
     } else if (deactivated && !is_evicted(object->value)) {
         told = tell_evicted(*object,
                             eviction_of({entry.id, decide::Evict::Reason::deactivated, ""}), now);
-    } else if (const auto reason = decide::wait_reason(state_, entry.id)) {
+    } else if (reason) {
         const std::string tried = decide::tried_in_place_of(state_, entry.id).value_or("");
         if (!tried.empty()) silent_[tried].insert(key);
         told = tell_waiting(*object, *reason, tried, entry.queues, now);
+        if (told.status == object->value["status"]) {
+            pace_.forget(key);
+        } else if (!pace_.may_tell(key, now)) {
+            return;
+        }
         if (!has_admission(object->value) && was_tried(*reason) && tried.empty()) {
             told.status.set("resourceRequests",
                             resource_requests(fold_workload(*object, {}, seen, settings_)));
@@ -311,6 +326,15 @@ void QueuePlanner::write_workload(const kube::Cache& seen, const api::Key& key, 
     for (Event& event : told.events)
         result.events.push_back(std::move(event));
     send(entry, *object, told.status, result);
+}
+
+// Its admission was never written (an older write was on its way, or it failed): there is nothing
+// to tell and nobody who would give the quota back. Its Evicted, if any, is of an earlier run.
+void QueuePlanner::end_unbegun(Entry& entry, std::map<api::Key, Eviction>::iterator eviction,
+                               Reconciled& result) {
+    evictions_.erase(eviction);
+    release(entry);
+    result.look_again = Duration{};
 }
 
 void QueuePlanner::take_back_workload(const kube::Object& wrapper, const kube::Object& workload) {

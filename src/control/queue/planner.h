@@ -16,6 +16,7 @@
 #include "control/controller.h"
 #include "control/queue/queue_metrics.h"
 #include "control/queue/settings.h"
+#include "control/queue/telling_pace.h"
 #include "control/queue/workload_status.h"
 #include "decide/cycle.h"
 
@@ -91,6 +92,8 @@ private:
     void take(const kube::Cache& seen, const decide::Decision& decision);
     void write_workload(const kube::Cache& seen, const api::Key& key, Time now, Reconciled& result);
     void write_wrapper(const kube::Cache& seen, const api::Key& key, Time now, Reconciled& result);
+    void end_unbegun(Entry& entry, std::map<api::Key, Eviction>::iterator eviction,
+                     Reconciled& result);
     void take_back_workload(const kube::Object& wrapper, const kube::Object& workload);
     void speak_again();
     void add_shares(const kube::Cache& seen, std::set<api::Key>& keys) const;
@@ -126,6 +129,7 @@ private:
     std::map<api::Key, std::string> led_to_;  // LocalQueues to the names of their ClusterQueues.
     std::map<std::string, std::set<api::Key>> silent_;  // Who is spoken for, by the speaker's id.
     std::set<std::string> moved_;                       // Ids that may speak for nobody any more.
+    TellingPace pace_;                                  // Of reasons for which Workloads wait.
     Time queues_due_;                                   // Their status is not written before.
     bool tree_changed_ = false;   // Cohorts or quotas, since metrics were told.
     bool shares_fairly_ = false;  // Shares are written, and change with every admission.

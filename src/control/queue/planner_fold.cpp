@@ -261,6 +261,7 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
     mark_if_moved(entry, *object);
     if (is_finished(object->value)) {
         finish(entry);
+        evictions_.erase(key);
         fold_successor(seen, key);
         return;
     }
@@ -294,7 +295,7 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
         entry.ending = true;
         fold_successor(seen, key);
     }
-    if (is_evicted(object->value)) evictions_.erase(key);
+    if (ending) evictions_.erase(key);  // Without admission, what it says is of an earlier run.
     if (object->is_terminating() && !entry.over) {
         apply(state_, decide::WorkloadRemoved{entry.id});
         entry.over = true;
@@ -406,7 +407,7 @@ std::string QueuePlanner::workload_of_pod(const kube::Cache& seen, const kube::O
     for (int depth = 0; depth < depth_max && !owner.is_null(); ++depth) {
         // Not only job kinds: a Deployment of an AppWrapper has a ReplicaSet between.
         const auto version = api::parse_group_version(owner["apiVersion"].text_or(""));
-        const api::Kind* kind = api::find_kind_named(version.group, owner["kind"].text_or(""));
+        const api::Kind* kind = seen.kinds().find_named(version.group, owner["kind"].text_or(""));
         if (kind == nullptr || !kind->namespaced) break;
         const api::Key key{kind->resource(), pod.key.ns, owner["name"].text()};
         if (const auto id = id_of(key); id && is_app_wrapper(key.resource)) return *id;

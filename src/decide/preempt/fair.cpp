@@ -150,12 +150,19 @@ std::pair<QuotaNode, QuotaNode> Sources::apart(QueueId queue) const {
     return {ours, theirs};
 }
 
+/// Of all that the other uses, at least as much.
+bool uses_as_much(const Candidate& one, const Candidate& other) {
+    return std::equal(
+        one.usage.begin(), one.usage.end(), other.usage.begin(), other.usage.end(),
+        [](const Share& a, const Share& b) { return a.what == b.what && a.amount >= b.amount; });
+}
+
 /// The search for one preemptor.
 struct Fair {
     const Scene& scene;
     const Preemptor& preemptor;
     std::deque<std::pair<QueueId, CandidateLine>> lines{};
-    std::vector<const Candidate*> left{};  // Passed over by the first strategy.
+    std::map<QueueId, const Candidate*> left{};  // The first of each queue that was passed over.
 
     void collect();
     bool has_any();
@@ -256,10 +263,21 @@ bool Fair::try_one_of(Trial& trial, Strategy strategy, Sources& sources, QueueId
     const auto [our_node, their_node] = sources.apart(queue);
     const BorrowedShare ours = borrowed_share(scene.tree, our_node);
     const BorrowedShare theirs = borrowed_share(scene.tree, their_node);
+    // Theirs only becomes smaller without one of them: if it is too small with all, it is with
+    // none.
+    const auto order = compare(ours, theirs);
+    if (order > 0 || (order == 0 && strategy == Strategy::less_than_initial_share)) {
+        left.emplace(queue, &sources.pop(queue));
+        sources.drop(queue);
+        return false;
+    }
+    const Candidate* refused = nullptr;
     while (sources.has(queue)) {
         const Candidate& candidate = sources.pop(queue);
+        if (refused != nullptr && uses_as_much(candidate, *refused)) continue;
         if (!allows(strategy, ours, theirs, candidate, their_node)) {
-            left.push_back(&candidate);
+            left.emplace(queue, &candidate);
+            refused = &candidate;
             continue;
         }
         trial.choose(candidate, PreemptionCause::in_cohort_fair_sharing);
@@ -271,7 +289,7 @@ bool Fair::try_one_of(Trial& trial, Strategy strategy, Sources& sources, QueueId
 // It does not depend on the victim, so one of each queue is enough.
 bool Fair::try_second(Trial& trial) {
     Sources sources(scene, preemptor);
-    for (const Candidate* candidate : left)
+    for (const auto& [queue, candidate] : left)
         sources.add(*candidate);
     while (const auto queue = sources.next()) {
         const auto [our_node, their_node] = sources.apart(*queue);

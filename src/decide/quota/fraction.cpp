@@ -3,9 +3,20 @@
 
 namespace muster::decide {
 
+namespace {
+
+// Products of two of these do not overflow.
+bool is_narrow(Fraction fraction) {
+    constexpr Wide limit = Wide{1} << 64;
+    return fraction.over < limit && fraction.under < limit;
+}
+
+}  // namespace
+
 // By whole parts, then by what remains turned upside down: nothing can overflow.
 std::strong_ordering compare(Fraction a, Fraction b) {
     if (a.under == 0 || b.under == 0) return (a.under == 0) <=> (b.under == 0);
+    if (is_narrow(a) && is_narrow(b)) return a.over * b.under <=> b.over * a.under;
     bool swapped = false;
     while (true) {
         const Wide whole_a = a.over / a.under;

@@ -69,6 +69,7 @@ std::strong_ordering compare(const BorrowedShare& a, const BorrowedShare& b) {
     if (a.is_infinite() && b.is_infinite()) return compare(unweighted(a), unweighted(b));
     if (a.is_infinite()) return std::strong_ordering::greater;
     if (b.is_infinite()) return std::strong_ordering::less;
+    if (a.weight == b.weight) return compare(unweighted(a), unweighted(b));
     return compare(weighted(a), weighted(b));
 }
 

@@ -1,0 +1,179 @@
+// apps/cli/access_documents.cpp - from tables of rights to ClusterRoles, Roles and bindings.
+#include "apps/cli/access_documents.h"
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "control/webhooks/configuration.h"
+
+namespace muster::cli {
+namespace {
+
+using api::Value;
+
+constexpr const char* rbac_group = "rbac.authorization.k8s.io";
+
+Value words_of(const std::set<std::string>& words) {
+    Value list = Value::array();
+    for (const std::string& word : words)
+        list.push(word);
+    return list;
+}
+
+Value document(const std::string& api_version, const std::string& kind, const std::string& name,
+               const std::string& ns = "") {
+    Value metadata = Value::object({{"name", name}});
+    if (!ns.empty()) metadata.set("namespace", ns);
+    return Value::object(
+        {{"apiVersion", api_version}, {"kind", kind}, {"metadata", std::move(metadata)}});
+}
+
+Value role(const std::string& name, Value rules, const std::string& ns = "") {
+    Value made =
+        document(std::string(rbac_group) + "/v1", ns.empty() ? "ClusterRole" : "Role", name, ns);
+    made.set("rules", std::move(rules));
+    return made;
+}
+
+Value binding(const AccessNames& names, const std::string& role, const std::string& ns = "") {
+    const std::string kind = ns.empty() ? "ClusterRole" : "Role";
+    Value made = document(std::string(rbac_group) + "/v1", kind + "Binding", role, ns);
+    made.set("roleRef", Value::object({{"apiGroup", rbac_group}, {"kind", kind}, {"name", role}}));
+    made.set("subjects", Value::array({Value::object({{"kind", "ServiceAccount"},
+                                                      {"name", names.prefix + "-operator"},
+                                                      {"namespace", names.ns}})}));
+    return made;
+}
+
+/// What the process needs beside its controllers: to ask who may read its metrics, and to make the
+/// configurations of its webhooks.
+control::Rights process_rights() {
+    return {{{"authentication.k8s.io", "tokenreviews"}, {"create"}},
+            {{"authorization.k8s.io", "subjectaccessreviews"}, {"create"}},
+            {{"admissionregistration.k8s.io", "mutatingwebhookconfigurations"}, {"create"}},
+            {{"admissionregistration.k8s.io", "validatingwebhookconfigurations"}, {"create"}}};
+}
+
+Value named_rule(const std::string& group, const std::set<std::string>& resources,
+                 const std::set<std::string>& names, const std::set<std::string>& verbs) {
+    return Value::object({{"apiGroups", Value::array({group})},
+                          {"resources", words_of(resources)},
+                          {"resourceNames", words_of(names)},
+                          {"verbs", words_of(verbs)}});
+}
+
+/// Of objects that everybody has some of, its own: the configurations of its webhooks, and the CRDs
+/// of the kinds that these convert.
+void add_named_rules(Value& rules) {
+    rules.push(named_rule("admissionregistration.k8s.io",
+                          {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"},
+                          {std::string(control::webhooks::mutating_name),
+                           std::string(control::webhooks::validating_name)},
+                          {"get", "update"}));
+    std::set<std::string> crds;
+    for (const api::GroupResource& resource : control::webhooks::converted_kinds())
+        crds.insert(resource.plural + "." + resource.group);
+    rules.push(
+        named_rule("apiextensions.k8s.io", {"customresourcedefinitions"}, crds, {"get", "patch"}));
+}
+
+/// In its own namespace: the Lease, and the keys of its webhooks.
+control::Rights own_rights() {
+    return {{{"coordination.k8s.io", "leases"}, {"create", "get", "update"}},
+            {{"", "secrets"}, {"create", "get", "update"}}};
+}
+
+/// Whom a role about a kind is for.
+struct KindRoles {
+    const char* name;  // "clusterqueue"
+    const char* group;
+    const char* resource;
+    bool users_edit;
+    bool users_view;
+};
+constexpr KindRoles kind_roles[] = {
+    {"admissioncheck", "kueue.x-k8s.io", "admissionchecks", false, false},
+    {"clusterqueue", "kueue.x-k8s.io", "clusterqueues", false, false},
+    {"cohort", "kueue.x-k8s.io", "cohorts", false, false},
+    {"localqueue", "kueue.x-k8s.io", "localqueues", false, true},
+    {"resourceflavor", "kueue.x-k8s.io", "resourceflavors", false, false},
+    {"topology", "kueue.x-k8s.io", "topologies", false, false},
+    {"workload", "kueue.x-k8s.io", "workloads", false, true},
+    {"workloadpriorityclass", "kueue.x-k8s.io", "workloadpriorityclasses", false, true},
+    {"job", "batch", "jobs", true, true},
+    {"raycluster", "ray.io", "rayclusters", true, true},
+    {"rayjob", "ray.io", "rayjobs", true, true},
+    {"appwrapper", "workload.codeflare.dev", "appwrappers", true, true},
+    {"mcad-appwrapper", "mcad.ibm.com", "appwrappers", true, true},
+};
+
+std::string label_of(const std::string& whom) {
+    return "rbac.kueue.x-k8s.io/batch-" + whom;
+}
+
+Value gathering_role(const AccessNames& names, const std::string& whom) {
+    Value made = role(names.prefix + "-batch-" + whom + "-role", Value::array());
+    const Value selector =
+        Value::object({{"matchLabels", Value::object({{label_of(whom), "true"}})}});
+    made.set("aggregationRule",
+             Value::object({{"clusterRoleSelectors", Value::array({selector})}}));
+    return made;
+}
+
+Value kind_role(const AccessNames& names, const KindRoles& row, const std::string& what,
+                const std::set<std::string>& verbs, bool for_users) {
+    const std::string resource = row.resource;
+    const control::Rights rights = {{{row.group, resource}, verbs},
+                                    {{row.group, resource + "/status"}, {"get"}}};
+    Value made = role(names.prefix + "-" + row.name + "-" + what + "-role", rules_of(rights));
+    Value labels = Value::object({{label_of("admin"), "true"}});
+    if (for_users) labels.set(label_of("user"), "true");
+    made.at("metadata").set("labels", std::move(labels));
+    return made;
+}
+
+}  // namespace
+
+Value rules_of(const control::Rights& rights) {
+    std::map<std::pair<std::string, std::set<std::string>>, std::set<std::string>> together;
+    for (const auto& [what, verbs] : rights)
+        together[{what.first, verbs}].insert(what.second);
+    Value rules = Value::array();
+    for (const auto& [how, resources] : together) {
+        rules.push(Value::object({{"apiGroups", Value::array({how.first})},
+                                  {"resources", words_of(resources)},
+                                  {"verbs", words_of(how.second)}}));
+    }
+    return rules;
+}
+
+std::vector<Value> operator_access(const AccessNames& names) {
+    control::Rights rights = control::operator_rights();
+    rights.merge(process_rights());
+    Value rules = rules_of(rights);
+    add_named_rules(rules);
+    const std::string name = names.prefix + "-operator";
+    const Value metrics = Value::array({Value::object(
+        {{"nonResourceURLs", Value::array({"/metrics"})}, {"verbs", Value::array({"get"})}})});
+    return {document("v1", "ServiceAccount", name, names.ns),
+            role(name, std::move(rules)),
+            binding(names, name),
+            role(name, rules_of(own_rights()), names.ns),
+            binding(names, name, names.ns),
+            role(names.prefix + "-metrics-reader", metrics)};
+}
+
+std::vector<Value> user_roles(const AccessNames& names) {
+    const std::set<std::string> viewing = {"get", "list", "watch"};
+    std::set<std::string> editing = {"create", "delete", "patch", "update"};
+    editing.insert(viewing.begin(), viewing.end());
+    std::vector<Value> roles = {gathering_role(names, "admin"), gathering_role(names, "user")};
+    for (const KindRoles& row : kind_roles) {
+        roles.push_back(kind_role(names, row, "editor", editing, row.users_edit));
+        roles.push_back(kind_role(names, row, "viewer", viewing, row.users_view));
+    }
+    return roles;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,16 @@
+// api/cel_shape.h - a rule beside the schema that it stands at: names and fields that are not
+// there.
+#pragma once
+
+#include <string>
+
+#include "api/cel.h"
+#include "api/value.h"
+
+namespace muster::api {
+
+/// What a rule at a schema (JSON Schema) speaks of that is not there, or empty. Requires: it was
+/// parsed.
+std::string undeclared_in(const CelRule& rule, const Value& document);
+
+}  // namespace muster::api

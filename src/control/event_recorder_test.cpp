@@ -1,0 +1,77 @@
+// control/event_recorder_test.cpp - events in a burst: a few at a time, in order, none twice.
+#include "control/event_recorder.h"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/manual_loop.h"
+
+namespace muster::control {
+namespace {
+
+/// A server that answers when it is told to.
+struct SlowServer : kube::Transport {
+    std::vector<net::Request> requests;
+    std::vector<OnResponse> unanswered;
+
+    void send(net::Request request, OnResponse on_response) override {
+        requests.push_back(std::move(request));
+        unanswered.push_back(std::move(on_response));
+    }
+    StreamId open(net::Request, Stream) override { return {}; }
+    void cancel(StreamId) override {}
+
+    void answer_all() {
+        for (const OnResponse& answer : std::exchange(unanswered, {}))
+            answer({201, {}, nullptr});
+    }
+};
+
+struct Recording {
+    ManualLoop loop;
+    SlowServer server;
+    EventRecorder recorder{server, loop};
+
+    void record(std::size_t number) {
+        const Event event{{{"", "pods"}, "team", "p" + std::to_string(number)},
+                          "Normal",
+                          "Started",
+                          "it runs",
+                          ""};
+        recorder.record(event, nullptr, "v1", "test");
+    }
+};
+
+TEST_CASE("a burst of events is written a few at a time, all of it") {
+    Recording world;
+    constexpr std::size_t at_once = EventRecorder::in_flight_max;
+    for (std::size_t i = 0; i < 3 * at_once; ++i)
+        world.record(i);
+    CHECK(world.server.requests.size() == at_once);
+    world.server.answer_all();
+    CHECK(world.server.requests.size() == 2 * at_once);
+    world.server.answer_all();
+    world.server.answer_all();
+    CHECK(world.server.requests.size() == 3 * at_once);
+    CHECK(world.server.requests.back().body->find("p" + std::to_string(3 * at_once - 1)) !=
+          std::string::npos);
+}
+
+TEST_CASE("what the server does not take for long is lost, and what comes later is not") {
+    Recording world;
+    constexpr std::size_t kept = EventRecorder::in_flight_max + EventRecorder::waiting_max;
+    for (std::size_t i = 0; i < kept + 5; ++i)
+        world.record(i);
+    while (!world.server.unanswered.empty())
+        world.server.answer_all();
+    CHECK(world.server.requests.size() == kept);
+    world.record(kept + 5);
+    CHECK(world.server.requests.size() == kept + 1);
+}
+
+}  // namespace
+}  // namespace muster::control

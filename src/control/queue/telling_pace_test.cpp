@@ -1,0 +1,63 @@
+// control/queue/telling_pace_test.cpp - a few are told at once, a burst after a pause.
+#include "control/queue/telling_pace.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "control/queue/names.h"
+
+namespace muster::control::queue {
+namespace {
+
+constexpr Time start{1'000'000'000'000};
+
+api::Key workload(std::int64_t number) {
+    return {workloads, "team", "w" + std::to_string(number)};
+}
+
+/// The bucket is empty, and number `at_once` waits.
+TellingPace in_a_burst() {
+    TellingPace pace;
+    for (std::int64_t i = 0; i < TellingPace::at_once; ++i)
+        CHECK(pace.may_tell(workload(i), start));
+    CHECK_FALSE(pace.may_tell(workload(TellingPace::at_once), start));
+    return pace;
+}
+
+TEST_CASE("of a burst those who still wait after the pause are told, each once") {
+    TellingPace pace = in_a_burst();
+    const api::Key late = workload(TellingPace::at_once);
+    CHECK_FALSE(pace.may_tell(late, start + milliseconds(500)));
+    REQUIRE(pace.next() == start + TellingPace::pause);
+    CHECK(pace.take_ripe(start + milliseconds(999)).empty());
+    CHECK(pace.take_ripe(start + TellingPace::pause) == std::vector<api::Key>{late});
+    CHECK(pace.may_tell(late, start + TellingPace::pause));
+    CHECK(pace.next() == std::nullopt);
+}
+
+TEST_CASE("who starts before the pause is over is not told why it waited") {
+    TellingPace pace = in_a_burst();
+    pace.forget(workload(TellingPace::at_once));
+    CHECK(pace.take_ripe(start + TellingPace::pause).empty());
+}
+
+TEST_CASE("who comes back to waiting waits for a pause of its own") {
+    TellingPace pace = in_a_burst();
+    const api::Key late = workload(TellingPace::at_once);
+    pace.forget(late);
+    CHECK_FALSE(pace.may_tell(late, start + milliseconds(50)));
+    CHECK(pace.take_ripe(start + TellingPace::pause).empty());
+    CHECK(pace.take_ripe(start + TellingPace::pause + milliseconds(50)).size() == 1);
+}
+
+TEST_CASE("after a while of calm a handful is told at once again") {
+    TellingPace pace = in_a_burst();
+    CHECK(pace.may_tell(workload(1), start + milliseconds(100)));
+    CHECK_FALSE(pace.may_tell(workload(2), start + milliseconds(100)));
+    for (std::int64_t i = 100; i < 100 + TellingPace::at_once; ++i)
+        CHECK(pace.may_tell(workload(i), start + seconds(10)));
+}
+
+}  // namespace
+}  // namespace muster::control::queue

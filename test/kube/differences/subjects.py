@@ -1,0 +1,264 @@
+# test/kube/differences/subjects.py - the kinds that are compared: a small valid object of each, and what can be done to it.
+import copy
+import dataclasses
+
+CONTAINER = {"name": "main", "image": "busybox"}
+# Nobody changes what stands behind a gate, and both servers give it the same conditions.
+POD = {"containers": [CONTAINER], "schedulingGates": [{"name": "example.com/never"}]}
+TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [CONTAINER]}}
+WORK = {"spec": {"containers": [CONTAINER], "restartPolicy": "Never"}}
+SELECTOR = {"matchLabels": {"app": "a"}}
+RAY = {"spec": {"containers": [{"name": "ray", "image": "rayproject/ray"}]}}
+CLUSTER = {"headGroupSpec": {"rayStartParams": {}, "template": RAY}}
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    api: str
+    kind: str
+    plural: str
+    body: dict
+    change: dict  # A merge patch that is taken.
+    namespaced: bool = True
+    status: dict | None = None  # A merge patch for /status; None: there is none.
+    fixed: dict | None = None  # A merge patch that is refused.
+    wrong: tuple[tuple[str, dict], ...] = ()  # Merged over the body: refused, or taken with words.
+    scale: bool = False
+
+    @property
+    def group(self) -> str:
+        return self.api.rpartition("/")[0]
+
+    @property
+    def custom(self) -> bool:
+        return self.group.endswith((".x-k8s.io", "ray.io", "codeflare.dev", "mcad.ibm.com"))
+
+    @property
+    def root(self) -> str:
+        return ("/apis/" if "/" in self.api else "/api/") + self.api
+
+    def at(self, ns: str, name: str = "", sub: str = "") -> str:
+        """The path of a collection, an object, or a part of one."""
+        path = f"{self.root}/namespaces/{ns}/{self.plural}" if self.namespaced else f"{self.root}/{self.plural}"
+        return path + (f"/{name}" if name else "") + (f"/{sub}" if sub else "")
+
+    def made(self, name: str, over: dict | None = None, **metadata) -> dict:
+        body = {"apiVersion": self.api, "kind": self.kind, "metadata": {"name": name, **metadata}, **copy.deepcopy(self.body)}
+        return merged(body, over or {})
+
+    def __str__(self) -> str:
+        return f"{self.plural}.{self.api}"
+
+
+def merged(body, patch):
+    """A JSON merge patch, applied."""
+    if not isinstance(patch, dict):
+        return patch
+    made = dict(body) if isinstance(body, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            made.pop(name, None)
+        else:
+            made[name] = merged(made.get(name), value)
+    return made
+
+
+def spec(**fields) -> dict:
+    return {"spec": fields}
+
+
+CORE = [
+    Subject("v1", "ConfigMap", "configmaps", {"data": {"a": "1"}}, {"data": {"a": "2"}}, fixed={"immutable": True},
+            wrong=(("a key", {"data": {"a b": "1"}}), ("a number", {"data": {"a": 1}}), ("both", {"binaryData": {"a": "aaaa"}}),
+                   ("no base64", {"binaryData": {"b": "!"}}))),
+    Subject("v1", "Secret", "secrets", {"data": {"a": "YQ=="}}, {"stringData": {"b": "c"}}, fixed={"type": "other"},
+            wrong=(("no base64", {"data": {"a": "!"}}), ("a key", {"data": {"a b": "YQ=="}}),
+                   ("tls", {"type": "kubernetes.io/tls"}), ("basic", {"type": "kubernetes.io/basic-auth", "data": {"a": "YQ=="}}))),
+    Subject("v1", "Pod", "pods", {"spec": POD}, {"metadata": {"labels": {"changed": "yes"}}},
+            status={"status": {"conditions": [{"type": "example.com/seen", "status": "True"}]}},
+            fixed=spec(hostname="other"),
+            wrong=(("no containers", spec(containers=[])), ("no image", spec(containers=[{"name": "a"}])),
+                   ("no name", spec(containers=[{"image": "a"}])), ("two of a name", spec(containers=[CONTAINER, CONTAINER])),
+                   ("restart policy", spec(restartPolicy="Sometimes")), ("negative grace", spec(terminationGracePeriodSeconds=-1)),
+                   ("a quantity", spec(containers=[{**CONTAINER, "resources": {"requests": {"cpu": "-1"}}}])),
+                   ("more than the limit", spec(containers=[{**CONTAINER, "resources": {
+                       "requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}])),
+                   ("a port", spec(containers=[{**CONTAINER, "ports": [{"containerPort": 70000}]}])),
+                   ("a mount of nothing", spec(containers=[{**CONTAINER, "volumeMounts": [{"name": "a", "mountPath": "/a"}]}])),
+                   ("a variable", spec(containers=[{**CONTAINER, "env": [{"name": ""}]}])),
+                   ("a variable of two kinds", spec(containers=[{**CONTAINER, "env": [
+                       {"name": "A", "value": "b", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]}])),
+                   ("a field path", spec(containers=[{**CONTAINER, "env": [
+                       {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.nothing"}}}]}])),
+                   ("a volume of no kind", spec(volumes=[{"name": "a"}])),
+                   ("a volume of two kinds", spec(volumes=[{"name": "a", "emptyDir": {}, "configMap": {"name": "a"}}])),
+                   ("two volumes of a name", spec(volumes=[{"name": "a"}, {"name": "a"}])),
+                   ("a toleration", spec(tolerations=[{"key": "a", "operator": "Exists", "value": "b"}])),
+                   ("a probe of nothing", spec(containers=[{**CONTAINER, "livenessProbe": {}}])),
+                   ("a pull policy", spec(containers=[{**CONTAINER, "imagePullPolicy": "Maybe"}])),
+                   ("a class that is not there", spec(priorityClassName="nothing")),
+                   ("a priority", spec(priority=5)), ("an account that is not there", spec(serviceAccountName="nothing")),
+                   ("a node selector", spec(nodeSelector={"a b": "c"})), ("a host name", spec(hostname="A_b")),
+                   ("a dns policy", spec(dnsPolicy="Nothing")), ("a deadline", spec(activeDeadlineSeconds=0)),
+                   ("an init container of that name", spec(initContainers=[CONTAINER])))),
+    Subject("v1", "Service", "services", spec(ports=[{"port": 80}], selector={"app": "a"}), spec(selector={"app": "b"}),
+            status={"status": {"conditions": [{"type": "A", "status": "True", "reason": "B", "message": "", "lastTransitionTime":
+                                               "2001-01-01T00:00:00Z"}]}},
+            fixed=spec(clusterIP="10.96.200.200"),
+            wrong=(("no ports", spec(ports=[])), ("a port", spec(ports=[{"port": 0}])), ("a type", spec(type="Nothing")),
+                   ("two without names", spec(ports=[{"port": 80}, {"port": 81}])),
+                   ("a protocol", spec(ports=[{"port": 80, "protocol": "ICMP"}])),
+                   ("an address", spec(clusterIP="nothing")), ("affinity", spec(sessionAffinity="Maybe")),
+                   ("no external name", spec(type="ExternalName", ports=None)))),
+    Subject("v1", "ServiceAccount", "serviceaccounts", {}, {"automountServiceAccountToken": False},
+            wrong=(("secrets", {"secrets": "a"}),)),
+    Subject("v1", "Endpoints", "endpoints", {"subsets": [{"addresses": [{"ip": "10.1.2.3"}], "ports": [{"port": 80}]}]},
+            {"subsets": [{"addresses": [{"ip": "10.1.2.4"}], "ports": [{"port": 80}]}]},
+            wrong=(("an address", {"subsets": [{"addresses": [{"ip": "a"}], "ports": [{"port": 80}]}]}),)),
+    Subject("v1", "Event", "events", {"involvedObject": {"namespace": "NS", "name": "a"}, "reason": "Seen", "type": "Normal"},
+            {"count": 2}, wrong=(("another namespace", {"involvedObject": {"namespace": "default"}}),)),
+    Subject("v1", "LimitRange", "limitranges", spec(limits=[{"type": "Container", "max": {"cpu": "2"}}]),
+            spec(limits=[{"type": "Container", "max": {"cpu": "3"}}]),
+            wrong=(("min above max", spec(limits=[{"type": "Container", "max": {"cpu": "1"}, "min": {"cpu": "2"}}])),
+                   ("a default for pods", spec(limits=[{"type": "Pod", "default": {"cpu": "1"}}])))),
+    Subject("v1", "ResourceQuota", "resourcequotas", spec(hard={"count/things.example.com": "1"}),
+            spec(hard={"count/things.example.com": "2"}),
+            status={"status": {"used": {"count/things.example.com": "1"}}},
+            wrong=(("negative", spec(hard={"pods": "-1"})), ("half a pod", spec(hard={"pods": "500m"})))),
+    Subject("v1", "PersistentVolumeClaim", "persistentvolumeclaims",
+            spec(accessModes=["ReadWriteOnce"], resources={"requests": {"storage": "1Gi"}}), {"metadata": {"labels": {"a": "b"}}},
+            status={"status": {"phase": "Bound"}}, fixed=spec(accessModes=["ReadOnlyMany"]),
+            wrong=(("no mode", spec(accessModes=[])), ("no size", spec(resources=None)))),
+    Subject("v1", "PersistentVolume", "persistentvolumes",
+            spec(capacity={"storage": "1Gi"}, accessModes=["ReadWriteOnce"], hostPath={"path": "/a"}),
+            {"metadata": {"labels": {"a": "b"}}}, namespaced=False, status={"status": {"phase": "Failed"}},
+            wrong=(("no source", spec(hostPath=None)), ("no capacity", spec(capacity=None)))),
+    Subject("v1", "ReplicationController", "replicationcontrollers", spec(replicas=1, selector={"app": "a"}, template=TEMPLATE),
+            spec(replicas=2), status={"status": {"replicas": 1}}, scale=True,
+            wrong=(("negative", spec(replicas=-1)), ("a selector of others", spec(selector={"app": "b"})))),
+    Subject("v1", "PodTemplate", "podtemplates", {"template": TEMPLATE}, {"template": {"metadata": {"labels": {"b": "c"}}}}),
+    Subject("v1", "Node", "nodes", {}, spec(unschedulable=True), namespaced=False,
+            status={"status": {"conditions": [{"type": "Seen", "status": "True"}]}}, fixed=spec(podCIDR="nothing"),
+            wrong=(("a taint", spec(taints=[{"key": "a", "effect": "Never"}])),)),
+    Subject("v1", "Namespace", "namespaces", {}, {"metadata": {"labels": {"a": "b"}}}, namespaced=False,
+            status={"status": {"conditions": [{"type": "Seen", "status": "True"}]}}),
+]
+
+APPS = [
+    Subject("apps/v1", "Deployment", "deployments", spec(selector=SELECTOR, template=TEMPLATE), spec(replicas=3),
+            status={"status": {"replicas": 1, "observedGeneration": 1}}, fixed=spec(selector={"matchLabels": {"app": "b"}}), scale=True,
+            wrong=(("no selector", spec(selector=None)), ("a selector of others", spec(selector={"matchLabels": {"app": "b"}})),
+                   ("negative", spec(replicas=-1)), ("a strategy", spec(strategy={"type": "Nothing"})),
+                   ("a policy", spec(template={"spec": {"restartPolicy": "Never"}})),
+                   ("nothing at all", spec(strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}})))),
+    Subject("apps/v1", "ReplicaSet", "replicasets", spec(selector=SELECTOR, template=TEMPLATE), spec(replicas=3),
+            status={"status": {"replicas": 1}}, fixed=spec(selector={"matchLabels": {"app": "b"}}), scale=True,
+            wrong=(("no selector", spec(selector=None)), ("negative", spec(replicas=-1)))),
+    Subject("apps/v1", "StatefulSet", "statefulsets", spec(selector=SELECTOR, template=TEMPLATE, serviceName="a"), spec(replicas=3),
+            status={"status": {"replicas": 1}}, fixed=spec(serviceName="b"), scale=True,
+            wrong=(("no selector", spec(selector=None)), ("a management", spec(podManagementPolicy="Nothing")),
+                   ("negative", spec(replicas=-1)), ("a strategy", spec(updateStrategy={"type": "Nothing"})))),
+    Subject("apps/v1", "DaemonSet", "daemonsets", spec(selector=SELECTOR, template=TEMPLATE), spec(minReadySeconds=3),
+            status={"status": {"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 1, "numberReady": 0}},
+            fixed=spec(selector={"matchLabels": {"app": "b"}}), wrong=(("no selector", spec(selector=None)),)),
+    Subject("apps/v1", "ControllerRevision", "controllerrevisions", {"revision": 1, "data": {"a": 1}}, {"revision": 2},
+            fixed={"data": {"a": 2}}, wrong=(("negative", {"revision": -1}),)),
+    Subject("batch/v1", "Job", "jobs", spec(template=WORK), spec(parallelism=2), status={"status": {"active": 1}},
+            fixed=spec(template={"spec": {"hostname": "other"}}),
+            wrong=(("a policy", spec(template={"spec": {"restartPolicy": "Always"}})), ("negative", spec(parallelism=-1)),
+                   ("no policy", spec(template={"spec": {"restartPolicy": None}})),
+                   ("indexed without a count", spec(completionMode="Indexed")), ("a mode", spec(completionMode="Nothing")),
+                   ("negative limit", spec(backoffLimit=-1)), ("negative deadline", spec(activeDeadlineSeconds=-1)),
+                   ("a selector", spec(selector=SELECTOR)), ("no template", spec(template=None)),
+                   ("indexes without mode", spec(backoffLimitPerIndex=1)), ("a manager", spec(managedBy="nobody")),
+                   ("a failure policy", spec(podFailurePolicy={"rules": [{"action": "Nothing"}]})))),
+    Subject("batch/v1", "CronJob", "cronjobs", spec(schedule="* * * * *", jobTemplate=spec(template=WORK)), spec(suspend=True),
+            status={"status": {"lastScheduleTime": "2001-01-01T00:00:00Z"}},
+            wrong=(("a schedule", spec(schedule="never")), ("no schedule", spec(schedule=None)),
+                   ("a policy", spec(concurrencyPolicy="Nothing")))),
+    Subject("coordination.k8s.io/v1", "Lease", "leases", spec(holderIdentity="a", leaseDurationSeconds=15), spec(holderIdentity="b"),
+            wrong=(("negative", spec(leaseDurationSeconds=-1)), ("a time", spec(renewTime="yesterday")))),
+    Subject("discovery.k8s.io/v1", "EndpointSlice", "endpointslices",
+            {"addressType": "IPv4", "endpoints": [{"addresses": ["10.1.2.3"]}], "ports": [{"name": "a", "port": 80}]},
+            {"endpoints": [{"addresses": ["10.1.2.4"]}]}, fixed={"addressType": "IPv6"},
+            wrong=(("an address", {"endpoints": [{"addresses": ["a"]}]}), ("a type", {"addressType": "Nothing"}))),
+    Subject("events.k8s.io/v1", "Event", "events", {
+        "eventTime": "2001-01-01T00:00:00.000000Z", "reportingController": "a.b/c", "reportingInstance": "a", "action": "Seeing",
+        "reason": "Seen", "type": "Normal", "regarding": {"namespace": "NS", "name": "a"}},
+            {"series": {"count": 2, "lastObservedTime": "2001-01-01T00:00:00.000000Z"}},
+            wrong=(("no controller", {"reportingController": None}), ("a type", {"type": "Nothing"}), ("no time", {"eventTime": None}))),
+    Subject("networking.k8s.io/v1", "Ingress", "ingresses",
+            spec(defaultBackend={"service": {"name": "a", "port": {"number": 80}}}),
+            spec(defaultBackend={"service": {"name": "b", "port": {"number": 80}}}),
+            status={"status": {"loadBalancer": {"ingress": [{"ip": "10.1.2.3"}]}}}, wrong=(("nothing", {"spec": {"defaultBackend": None}}),)),
+    Subject("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", spec(podSelector={}, policyTypes=["Ingress"]),
+            spec(podSelector={"matchLabels": {"a": "b"}}), wrong=(("a type", spec(policyTypes=["Nothing"])),)),
+    Subject("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", spec(minAvailable=1, selector=SELECTOR), spec(minAvailable=2),
+            status={"status": {"disruptionsAllowed": 1, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}},
+            wrong=(("both", spec(maxUnavailable=1)), ("negative", spec(minAvailable=-1)))),
+    Subject("rbac.authorization.k8s.io/v1", "Role", "roles", {"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]},
+            {"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]},
+            wrong=(("no verbs", {"rules": [{"apiGroups": [""], "resources": ["pods"]}]}),
+                   ("paths", {"rules": [{"nonResourceURLs": ["/a"], "verbs": ["get"]}]}))),
+    Subject("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings",
+            {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+             "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": "default"}]},
+            {"subjects": [{"kind": "ServiceAccount", "name": "other", "namespace": "default"}]}, fixed={"roleRef": {"name": "edit"}},
+            wrong=(("no name", {"roleRef": {"name": None}}), ("a kind", {"roleRef": {"kind": "Pod"}}),
+                   ("a subject", {"subjects": [{"kind": "Nobody", "name": "a"}]}))),
+]
+
+OF_THE_CLUSTER = [
+    Subject("networking.k8s.io/v1", "IngressClass", "ingressclasses", spec(controller="example.com/a"),
+            {"metadata": {"labels": {"a": "b"}}}, namespaced=False, fixed=spec(controller="example.com/b"),
+            wrong=(("a controller", spec(controller="no domain")),)),
+    Subject("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", {"handler": "a"}, {"metadata": {"labels": {"a": "b"}}}, namespaced=False,
+            fixed={"handler": "b"}, wrong=(("no handler", {"handler": None}), ("a handler", {"handler": "A_b"}))),
+    Subject("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", {"rules": [{"nonResourceURLs": ["/a"], "verbs": ["get"]}]},
+            {"rules": []}, namespaced=False, wrong=(("no verbs", {"rules": [{"apiGroups": [""], "resources": ["pods"]}]}),)),
+    Subject("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings",
+            {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+             "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "nobody"}]},
+            {"subjects": []}, namespaced=False, fixed={"roleRef": {"name": "edit"}}),
+    Subject("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", {"value": 5}, {"description": "changed"}, namespaced=False,
+            fixed={"value": 6}, wrong=(("too high", {"value": 2000000000}), ("a policy", {"preemptionPolicy": "Nothing"}))),
+    Subject("storage.k8s.io/v1", "StorageClass", "storageclasses", {"provisioner": "example.com/a"}, {"allowVolumeExpansion": True},
+            namespaced=False, fixed={"provisioner": "example.com/b"}, wrong=(("no provisioner", {"provisioner": None}),)),
+]
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+FLAVORS = [{"coveredResources": ["cpu"], "flavors": [{"name": "a", "resources": [{"name": "cpu", "nominalQuota": "1"}]}]}]
+OURS = [
+    Subject(KUEUE, "ResourceFlavor", "resourceflavors", {"spec": {}}, spec(nodeLabels={"a": "b"}), namespaced=False,
+            wrong=(("labels", spec(nodeLabels="a")), ("nine taints", spec(nodeTaints=[{"key": f"a{i}", "effect": "NoSchedule"} for i in range(9)])))),
+    Subject(KUEUE, "ClusterQueue", "clusterqueues", spec(resourceGroups=FLAVORS, namespaceSelector={}), spec(stopPolicy="Hold"),
+            namespaced=False, status={"status": {"pendingWorkloads": 1}},
+            wrong=(("a strategy", spec(queueingStrategy="Nothing")), ("a cohort", spec(cohortName="A_b")),
+                   ("a quota", spec(resourceGroups=[{"coveredResources": ["cpu"], "flavors": [
+                       {"name": "a", "resources": [{"name": "cpu", "nominalQuota": "much"}]}]}])))),
+    Subject(KUEUE, "LocalQueue", "localqueues", spec(clusterQueue="a"), spec(stopPolicy="Hold"),
+            status={"status": {"pendingWorkloads": 1}}, fixed=spec(clusterQueue="b"), wrong=(("a policy", spec(stopPolicy="Nothing")),)),
+    Subject(KUEUE, "Workload", "workloads", spec(podSets=[{"name": "main", "count": 1, "template": WORK}]), spec(active=False),
+            status={"status": {"conditions": [{"type": "Seen", "status": "True", "reason": "A", "message": "",
+                                               "lastTransitionTime": "2001-01-01T00:00:00Z"}]}},
+            wrong=(("no pod sets", spec(podSets=[])), ("a count", spec(podSets=[{"name": "main", "count": -1, "template": WORK}])))),
+    Subject(KUEUE, "AdmissionCheck", "admissionchecks", spec(controllerName="a.b/c"), {"metadata": {"labels": {"a": "b"}}},
+            namespaced=False, status={"status": {}}, fixed=spec(controllerName="other")),
+    Subject(KUEUE, "Cohort", "cohorts", {"spec": {}}, spec(parentName="b"), namespaced=False, wrong=(("a parent", spec(parentName="A_b")),)),
+    Subject(KUEUE, "Topology", "topologies", spec(levels=[{"nodeLabel": "a"}]), {"metadata": {"labels": {"a": "b"}}}, namespaced=False,
+            fixed=spec(levels=[{"nodeLabel": "b"}]), wrong=(("no levels", spec(levels=[])),)),
+    Subject(KUEUE, "WorkloadPriorityClass", "workloadpriorityclasses", {"value": 5}, {"description": "a"}, namespaced=False,
+            fixed={"value": 6}),
+    Subject("ray.io/v1", "RayCluster", "rayclusters", {"spec": CLUSTER}, spec(suspend=True), status={"status": {"state": "ready"}},
+            wrong=(("no head", spec(headGroupSpec=None)), ("replicas", spec(workerGroupSpecs=[{"replicas": "a"}])))),
+    Subject("ray.io/v1", "RayJob", "rayjobs", spec(entrypoint="true", rayClusterSpec=CLUSTER), spec(suspend=True),
+            status={"status": {"jobStatus": "RUNNING"}}, wrong=(("a mode", spec(submissionMode=5)),)),
+    Subject("workload.codeflare.dev/v1beta1", "AppWrapper", "appwrappers", spec(priority=1), spec(priority=2),
+            status={"status": {"state": "Running"}}, wrong=(("a priority", spec(priority="high")), ("resources", spec(resources=5)))),
+]
+
+EVERY = CORE + APPS + OF_THE_CLUSTER + OURS
+OF_NAME = {f"{each.kind}": each for each in EVERY if each.api != "events.k8s.io/v1"}
+# The cases that every kind could play, on those that differ in how they are served.
+ALL = [OF_NAME[name] for name in ("ConfigMap", "Secret", "Pod", "ServiceAccount", "Deployment", "Job", "Lease", "Role", "PriorityClass",
+                                  "ResourceFlavor", "LocalQueue", "Workload", "RayCluster")]

@@ -1,0 +1,87 @@
+# test/kube/test_differences.py - the same requests to the real kube-apiserver and to `muster up`: the same answers.
+import concurrent.futures
+import functools
+
+import pytest
+
+from conftest import ROOT, World
+
+import accepted  # in test/kube/differences, as are those below
+import cases_applies
+import cases_lists
+import cases_objects
+import cases_server
+import sequences
+import subjects
+from play import Play
+
+SEEDS = range(60)
+SHOWN = 60
+# Lists and watches are one code for all kinds: one that is built in, one of many fields, one of ours.
+SOME = ["ConfigMap", "Job", "LocalQueue"]
+
+
+def check(world: World, cases: list[tuple[str, object]]) -> None:
+    """Runs (name, function of a session), several at once."""
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        found = [each for one in pool.map(lambda case: world.compare(*case), cases) for each in one]
+    assert not found, f"{len(found)} differences\n" + "\n".join(str(each)[:600] for each in found[:SHOWN])
+
+
+def of_kind(subject: subjects.Subject, case):
+    return f"{case.__name__} {subject}", functools.partial(lambda session: case(Play(session, subject)))
+
+
+@pytest.mark.parametrize("subject", subjects.ALL, ids=str)
+def test_objects(world, subject):
+    world.ran.add(f"objects {subject}")
+    cases = [*cases_objects.CASES, *cases_applies.OF_EVERY_KIND, *cases_lists.OF_EVERY_KIND]
+    check(world, [of_kind(subject, case) for case in cases])
+
+
+@pytest.mark.parametrize("kind", SOME)
+def test_lists_and_watches(world, kind):
+    world.ran.add(f"lists {kind}")
+    check(world, [of_kind(subjects.OF_NAME[kind], case) for case in cases_lists.OF_SOME_KINDS])
+
+
+@pytest.mark.parametrize("case", cases_applies.CASES, ids=lambda case: case.__name__)
+def test_applies(world, case):
+    world.ran.add(f"applies {case.__name__}")
+    check(world, [of_kind(subjects.OF_NAME["ConfigMap"], case)])
+
+
+@pytest.mark.parametrize("case", cases_server.OF_SERVER, ids=lambda case: case.__name__)
+def test_the_server_itself(world, case):
+    world.ran.add(f"server {case.__name__}")
+    check(world, [(case.__name__, case)])
+
+
+def test_random_lives(world):
+    world.ran.add("random")
+
+    def differ(steps: list[sequences.Step]) -> list:
+        return world.compare("random", functools.partial(sequences.run, steps=steps))
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda seed: differ(sequences.sequence(seed)), SEEDS))
+    told = []
+    for seed in [seed for seed, differences in zip(SEEDS, found) if differences][:5]:
+        steps = sequences.shortest(sequences.sequence(seed), differ)
+        told += [f"seed {seed}:", *(f"  {step}" for step in steps), *(f"    {each}"[:600] for each in differ(steps)[:8])]
+    assert not told, "\n".join(told)
+
+
+def test_each_accepted_difference_has_its_row():
+    rows = (ROOT / "docs/deviations.md").read_text()
+    assert [row for _, row in accepted.DIFFERENCES if f"| {row} |" not in rows] == []
+
+
+def test_no_accepted_difference_is_left_that_nobody_needs(world):
+    everything = len(subjects.ALL) + len(SOME) + len(cases_applies.CASES) + len(cases_server.OF_SERVER) + 1
+    if len(world.ran) < everything:
+        pytest.skip("not all of the other tests ran")
+    assert [pattern for pattern, _ in accepted.DIFFERENCES if pattern not in world.needed] == []
+    # How far a watch has come when it is compared depends on the moment: these may be met or not.
+    of_the_moment = {"watches 13 WATCH .events"}
+    assert sorted(world.known - world.needed - of_the_moment) == []

@@ -1,0 +1,138 @@
+# test/kube/test_install.py - the chart, the manifests and the image's recipe, checked against a real API server.
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+import cluster as partner
+import kinds
+from conftest import MUSTER, ROOT, Cluster
+
+CHART = ROOT / "deploy/helm/muster"
+MANIFESTS = ROOT / "deploy/manifests"
+VARIANTS = ["", "--set prefix=kueue", "--set replicas=1,networkPolicy.enabled=false,podDisruptionBudget.enabled=false",
+            "--set profiling.enabled=true,metrics.serviceMonitor.enabled=true", "--set metrics.enabled=false",
+            "--set webhooks.enabled=false,crds.install=false", "--set config.manageJobsWithoutQueueName=true,crds.keep=false"]
+
+
+class Tools:
+    """helm and kubectl on one cluster."""
+
+    def __init__(self, cluster):
+        self.programs = {"helm": str(partner.programs() / "helm"), "kubectl": partner.kubectl()}
+        self.env = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "HELM_CACHE_HOME": str(cluster.folder / "helm"),
+                    "HELM_CONFIG_HOME": str(cluster.folder / "helm"), "HELM_DATA_HOME": str(cluster.folder / "helm")}
+
+    def __call__(self, line: str, stdin: str | None = None, fails: bool = False) -> str:
+        words = shlex.split(line)
+        done = subprocess.run([self.programs[words[0]], *words[1:]], input=stdin, capture_output=True, text=True, timeout=300,
+                              env=self.env, cwd=ROOT, check=False)
+        assert (done.returncode != 0) == fails, f"{line}: {done.stdout[-2000:]}{done.stderr[-3000:]}"
+        return done.stdout + done.stderr if fails else done.stdout
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    """A cluster that has never heard of Muster."""
+    made = Cluster(tmp_path_factory.mktemp("fresh"), with_controllers=True, with_scheduler=True)
+    try:
+        yield made.start()
+    finally:
+        made.stop()
+
+
+@pytest.fixture(scope="module")
+def tools(fresh) -> Tools:
+    return Tools(fresh)
+
+
+def documents(text: str) -> list[dict]:
+    return [each for each in yaml.safe_load_all(text) if each]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_chart_is_good_in_all_its_variants(tools, variant):
+    assert "0 chart(s) failed" in tools(f"helm lint --strict {CHART} {variant}")
+    made = documents(tools(f"helm template muster {CHART} --namespace muster-system {variant}"))
+    deployment = next(each for each in made if each["kind"] == "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    assert container["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                                            "capabilities": {"drop": ["ALL"]}}
+    assert pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert {"cpu", "memory"} <= container["resources"]["requests"].keys()
+    accounts = [each["metadata"]["name"] for each in made if each["kind"] == "ServiceAccount"]
+    assert accounts == [pod["serviceAccountName"]]
+    labels = deployment["spec"]["template"]["metadata"]["labels"].items()
+    for each in made:
+        if each["kind"] in ("Service", "PodDisruptionBudget", "NetworkPolicy"):
+            chosen = each["spec"].get("selector") or each["spec"]["podSelector"]
+            assert chosen.get("matchLabels", chosen).items() <= labels, each["metadata"]["name"]
+
+
+def test_without_webhooks_the_crds_must_not_name_one(tools):
+    said = tools(f"helm template muster {CHART} --set webhooks.enabled=false", fails=True)
+    assert "muster crds --no-conversion" in said
+
+
+def test_the_crds_are_those_that_are_printed(tools):
+    made = {each["metadata"]["name"]: each for each in documents(
+        tools(f"helm template muster {CHART} --namespace ours --set prefix=our")) if each["kind"] == "CustomResourceDefinition"}
+    assert made.keys() == {each["metadata"]["name"] for each in kinds.crds("*")}
+    for printed in kinds.crds("*"):
+        each = made[printed["metadata"]["name"]]
+        assert each["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
+        for one in (each, printed):
+            service = one["spec"].get("conversion", {}).get("webhook", {}).get("clientConfig", {}).get("service")
+            if service:
+                assert one is printed or (service.pop("namespace"), service.pop("name")) == ("ours", "our-webhook-service")
+                one["spec"]["conversion"]["webhook"]["clientConfig"] = {}
+        assert each == printed
+
+
+def test_what_is_written_is_fresh(tools):
+    done = subprocess.run([sys.executable, str(ROOT / "scripts/write_deploy.py"), "--check", "--muster", str(MUSTER), "--helm",
+                           tools.programs["helm"]],
+                          capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_server_would_take_chart_and_manifests(tools):
+    tools("kubectl create namespace would-be")
+    tools("kubectl apply --server-side --dry-run=server -f -", tools(f"helm template muster {CHART} --namespace would-be"))
+    # A namespace that is only made as a try holds nothing.
+    text = (MANIFESTS / "muster.yaml").read_text().replace("muster-system", "would-be")
+    tools("kubectl apply --server-side --dry-run=server -f deploy/crds -f -", text)
+
+
+def test_the_image_is_made_of_what_is_there():
+    """Files that are copied exist; its libraries are those that the program needs; it is pinned and nobody's root."""
+    lines = re.sub(r"\\\n\s*", " ", (ROOT / "deploy/Dockerfile").read_text()).splitlines()
+    images = [line.split()[1] for line in lines if line.startswith("FROM ")]
+    assert images and all(re.fullmatch(r"debian:\d+\.\d+-slim(@sha256:[0-9a-f]{64})?", image) for image in images)
+    for line in lines:
+        words = line.split()
+        if words and words[0] == "COPY" and not words[1].startswith("--from"):
+            assert all((ROOT / word).exists() for word in words[1:-1]), line
+    folders = {line.split()[1] for line in lines if line.startswith("COPY ") and not line.startswith("COPY --from")}
+    programs = re.findall(r"^muster_\w+\(\w+\s+FROM (\w+)", (ROOT / "CMakeLists.txt").read_text(), re.M)
+    assert set(programs) <= folders, "what CMakeLists.txt names must be there"
+    last = lines[[i for i, line in enumerate(lines) if line.startswith("FROM ")][-1]:]
+    assert "USER 65532:65532" in last and 'CMD ["operator"]' in last
+    installed = set(re.search(r"--no-install-recommends (.*?) *&&", "\n".join(last)).group(1).split())
+    needed = re.findall(r"NEEDED.*\[(.*)\]", subprocess.run(["readelf", "-d", str(MUSTER)], capture_output=True, text=True,
+                                                            check=True).stdout)
+    missing = {name for name in needed if not installed & owners(name)}
+    assert missing == set()
+
+
+def owners(library: str) -> set[str]:
+    """The packages that bring a shared library; those that every image has count as installed."""
+    if library.startswith(("libc.so", "libm.so", "libgcc_s.so", "ld-linux")):
+        return {"ca-certificates"}
+    said = subprocess.run(["dpkg-query", "-S", f"*/{library}"], capture_output=True, text=True, check=False).stdout
+    return {line.split(":")[0] for line in said.splitlines()}
