@@ -352,9 +352,13 @@ void Runner::State::send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Wri
 void Runner::State::wait_for_news(PlanSlot& slot, const Write& write, std::int64_t round) {
     const kube::ObjectPtr present = seen.cache().find(write.key);
     const bool is_here = present == nullptr || present->version != write.version;
-    if (is_here || slot.overtaken.contains(write.key)) {
+    if (is_here) {
         tell_failed(slot, write);
         return schedule();
+    }
+    if (slot.overtaken.contains(write.key)) {  // It has planned again meanwhile.
+        --slot.in_flight;
+        return;
     }
     const Loop::TimerId patience =
         loop.after(news_patience, [self = shared_from_this(), &slot, key = write.key] {
