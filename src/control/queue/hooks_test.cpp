@@ -23,6 +23,7 @@ using api::Value;
 struct Door {
     std::map<api::Key, Value> objects;
     std::string forbidden;  // Resource that the user may not create.
+    JobRules rules{};
 
     AdmissionRequest request(const api::GroupResource& resource, Value object, Value old = {}) {
         AdmissionRequest made;
@@ -58,7 +59,7 @@ struct Door {
     /// All hooks of the program, in their order; the object as it would be stored.
     Admission enter(const api::GroupResource& resource, Value object, Value old = {}) {
         Admission result;
-        for (const api::AdmissionHook& hook : control::admission_hooks()) {
+        for (const api::AdmissionHook& hook : control::admission_hooks(rules)) {
             Admission answer = hook(request(resource, object, old));
             if (answer.denied) return answer;
             if (answer.changed) object = *answer.changed;
@@ -98,6 +99,23 @@ TEST_CASE("without a default queue a job is left as it is") {
     const Admission admission = door.enter_job("");
     CHECK(queue_of(admission).empty());
     CHECK_FALSE((*admission.changed)["spec"]["suspend"].boolean_or(false));
+}
+
+TEST_CASE("a pod without queue goes to the default queue where pods are named, and is gated") {
+    Door door;
+    door.add_queue("default", "2025-01-01T00:00:00Z", "");
+    const auto enter_pod = [&] {
+        return door.enter(
+            pods, api::parsed_yaml("{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: "
+                                   "team}, spec: {containers: [{name: c, image: i}]}}"));
+    };
+    const Admission unnamed = enter_pod();
+    CHECK(queue_of(unnamed).empty());
+    CHECK((*unnamed.changed)["spec"]["schedulingGates"].empty());
+    door.rules.frameworks = {"batch/job", "pod"};
+    const Admission named = enter_pod();
+    CHECK(queue_of(named) == "default");
+    CHECK((*named.changed)["spec"]["schedulingGates"][0]["name"].text() == admission_gate);
 }
 
 TEST_CASE("what a queued job or an AppWrapper makes is not queued again") {
