@@ -4,13 +4,15 @@
 
 #include <utility>
 
+#include "api/guest_kinds.h"
+
 namespace muster::control {
 namespace {
 
 void add_owner(std::vector<api::Key>& keys, const kube::Object* object,
                const api::GroupResource& owner) {
     if (object == nullptr) return;
-    const api::Kind* kind = api::find_kind(owner.group, owner.plural);
+    const api::Kind* kind = api::find_known_kind(owner.group, owner.plural);
     for (const api::Value& reference : object->value["metadata"]["ownerReferences"].items()) {
         if (!reference["controller"].boolean_or(false)) continue;
         const auto version = api::parse_group_version(reference["apiVersion"].text_or(""));
@@ -34,6 +36,8 @@ const kube::Object* find_refusal(const kube::Cache& seen, std::string_view contr
         .find({{"muster.internal", "refusals"}, "", std::string(controller) + " " + to_text(key)})
         .get();
 }
+
+void Planner::unchanged(const Write&) {}
 
 void Planner::looked(const api::Key&, const kube::Object*) {}
 

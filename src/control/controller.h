@@ -127,6 +127,8 @@ public:
     virtual bool watches_added() const { return false; }
     virtual void observe(const kube::Object* before, const kube::Object* after) = 0;
     virtual void failed(const Write& write) = 0;
+    /// The server took the write, and it changed nothing: the object will not be observed.
+    virtual void unchanged(const Write& write);
     /// What the server said to a look. `found` is null when it has no such object; a look that got
     /// no answer is repeated by the runner until it gets one.
     virtual void looked(const api::Key& key, const kube::Object* found);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "api/guest_kinds.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "kube/request.h"
@@ -41,7 +42,8 @@ void EventRecorder::record(const Event& event, const kube::Object* about,
         return send(kube::patch(target, {target.resource, ns, name}, "",
                                 "application/merge-patch+json", patch));
     }
-    const api::Kind* kind = api::find_kind(event.about.resource.group, event.about.resource.plural);
+    const api::Kind* kind =
+        api::find_known_kind(event.about.resource.group, event.about.resource.plural);
     api::Value involved =
         api::Value::object({{"apiVersion", api_version},
                             {"kind", kind != nullptr ? kind->kind : std::string()},

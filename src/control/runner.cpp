@@ -338,6 +338,9 @@ void Runner::State::send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Wri
             const Write& sent = (*writes)[next];
             self->take_outcome(slot.planner->name(), sent, outcome);
             if (outcome.kind == Outcome::Kind::written || outcome.kind == Outcome::Kind::removed) {
+                const bool same = outcome.object != nullptr && sent.version != 0 &&
+                                  outcome.object->version == sent.version;
+                if (same) slot.planner->unchanged(sent);
                 self->send_planned(slot, writes, next + 1, round);
                 return;
             }

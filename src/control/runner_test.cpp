@@ -82,6 +82,7 @@ struct MarkPlanner : Planner {
         if (after != nullptr) under_way.erase(after->key);
     }
     void failed(const Write& write) override { under_way.erase(write.key); }
+    void unchanged(const Write& write) override { under_way.erase(write.key); }
     Reconciled plan(const kube::Cache& seen, Time) override {
         Reconciled result;
         result.look_again = milliseconds(10);
@@ -238,6 +239,21 @@ TEST_CASE("a planner that asks for the same again before the news have come is n
     CHECK((*server.find("configmaps", "a"))["data"]["mark"].text_or("") == "2");
     loop.advance(seconds(2));
     CHECK(runner.at_rest());
+}
+
+TEST_CASE("a planner hears that its write changed nothing, for no event will say so") {
+    ManualLoop loop;
+    SmallServer server{loop};
+    Runner runner{server, loop, nullptr};
+    runner.add(std::make_unique<MarkPlanner>());
+    server.put("configmaps", config_map("a"));
+    server.changes_nothing = true;
+    runner.start();
+    loop.advance(milliseconds(50));
+    CHECK((*server.find("configmaps", "a"))["data"]["mark"].is_null());
+    server.changes_nothing = false;
+    loop.advance(milliseconds(50));
+    CHECK((*server.find("configmaps", "a"))["data"]["mark"].text_or("") == "1");
 }
 
 TEST_CASE("a planner hears of a conflict also when nothing else is ever seen") {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/apiextensions/added_kind.h"
+#include "api/guest_kinds.h"
 #include "base/verify.h"
 
 namespace muster::control {
@@ -25,7 +26,7 @@ kube::ObjectPtr metadata_of(const kube::Object& object) {
 const api::GroupResource definitions{"apiextensions.k8s.io", "customresourcedefinitions"};
 
 const std::string& stored_version(const api::GroupResource& resource) {
-    const api::Kind* kind = api::find_kind(resource.group, resource.plural);
+    const api::Kind* kind = api::find_known_kind(resource.group, resource.plural);
     VERIFY(kind != nullptr);
     return kind->storage;
 }
@@ -37,6 +38,11 @@ void Seen::watch(const api::GroupResource& resource, const std::string& version)
     // One cache holds one form of an object.
     VERIFY(held.empty() || version.empty() || held == version);
     if (!version.empty()) held = version;
+    if (api::find_kind(resource.group, resource.plural) != nullptr) return;
+    const api::Kind* guest = api::find_known_kind(resource.group, resource.plural);
+    if (guest == nullptr) return;
+    guests_.insert(resource);
+    cache_.add_kind(*guest);
 }
 
 std::string Seen::version_of(const api::GroupResource& resource) const {
@@ -107,6 +113,7 @@ void Seen::tell(const kube::Object* before, const kube::Object* after) {
 void Seen::follow(const api::Value& definition) {
     const api::GroupResource resource = api::resource_of_crd(definition);
     if (api::find_kind(resource.group, resource.plural) != nullptr) return;
+    if (guests_.contains(resource)) return;  // They are watched by name, whether there or not.
     api::Kind kind = api::names_of_added(definition);
     if (!api::is_established(definition) || kind.versions.empty()) {
         leave(resource);

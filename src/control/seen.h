@@ -38,7 +38,9 @@ public:
     void watch(const api::GroupResource& resource, const std::string& version);
     /// Before start(). The kinds that users add are followed as they come and go: metadata only.
     void watch_added();
-    bool is_added(const api::GroupResource& resource) const { return added_.contains(resource); }
+    bool is_added(const api::GroupResource& resource) const {
+        return added_.contains(resource) || guests_.contains(resource);
+    }
     /// All that is to be watched, in the versions that it is asked for in.
     std::vector<kube::Target> targets() const;
     void start();
@@ -75,7 +77,8 @@ private:
     kube::Cache cache_;
     std::map<api::GroupResource, std::string> versions_;
     std::map<api::GroupResource, std::unique_ptr<kube::Watcher>> watchers_;
-    std::set<api::GroupResource> added_;  // Of the watched: those that users added.
+    std::set<api::GroupResource> added_;   // Of the watched: those that users added.
+    std::set<api::GroupResource> guests_;  // Watched by name, in full; users may add them.
     bool follows_added_ = false;
     std::map<api::GroupResource, std::int64_t> told_;  // How far each watch has come.
     // Uids that are gone for good, the newest of them: an answer or a watch event that is older

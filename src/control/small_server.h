@@ -29,7 +29,8 @@ public:
     int conflicts_left = 0;
     int refusals_left = 0;
     int writes = 0;
-    bool watch_is_late = false;  // Watch events wait until deliver().
+    bool changes_nothing = false;  // What is written is taken and thrown away.
+    bool watch_is_late = false;    // Watch events wait until deliver().
 
     void send(net::Request request, OnResponse on_response) override {
         net::Response response = answer(request);
@@ -182,7 +183,7 @@ private:
         }
         if (request.method == "POST" && find(plural, created) != nullptr)
             return status(409, "AlreadyExists");
-        put(plural, body);
+        if (!changes_nothing) put(plural, body);
         return {200, {}, make_bytes(api::to_json(*find(plural, created)))};
     }
 

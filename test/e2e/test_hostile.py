@@ -77,7 +77,7 @@ def post(head: bytes, body: bytes = b"") -> bytes:
     (b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 431),
     (b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: y\r\n" % i for i in range(20_000)) + b"\r\n", 431),
     (b"GET " + MAPS.encode() + b"?labelSelector=%ff%fe HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-    (b"GET " + MAPS.encode() + b"?limit=-5 HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+    (b"GET " + MAPS.encode() + b"?limit=many HTTP/1.1\r\nHost: x\r\n\r\n", 400),
     (b"GET " + MAPS.encode() + b"?continue=garbage HTTP/1.1\r\nHost: x\r\n\r\n", 400),
     (b"GET " + MAPS.encode() + b"?fieldSelector=nothing%3Da HTTP/1.1\r\nHost: x\r\n\r\n", 400),
     (b"GET /api/v1/namespaces/..%2F..%2Fetc/configmaps/%00 HTTP/1.1\r\nHost: x\r\n\r\n", 404),

@@ -41,13 +41,13 @@ webhook: {port: 9443}
 leaderElection: {leaderElect: true, resourceName: c1f6bfd2.kueue.x-k8s.io}
 controller: {groupKindConcurrency: {Job.batch: 5, Pod: 5}}
 clientConnection: {qps: 50, burst: 100}
-integrations: {frameworks: [batch/job, ray.io/rayjob, jobset.x-k8s.io/jobset]}
+integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, trainer.kubeflow.org/trainjob]}
 )");
     REQUIRE(settings.warnings.size() == 1);
     CHECK(settings.warnings[0].starts_with(
-        "integrations.frameworks: jobset.x-k8s.io/jobset: not obeyed"));
+        "integrations.frameworks: trainer.kubeflow.org/trainjob: not obeyed"));
     CHECK(settings.metrics.resources == MetricsSettings::Series::shown);
-    CHECK(settings.jobs.frameworks->contains("ray.io/rayjob"));
+    CHECK(settings.jobs.frameworks->contains("jobset.x-k8s.io/jobset"));
     CHECK(settings.life.wait_for_pods_ready->timeout == minutes(30));
     CHECK(settings.life.wait_for_pods_ready->admission == WaitForPodsReady::Admission::goes_on);
 }

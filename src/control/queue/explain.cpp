@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/guest_kinds.h"
 #include "api/kind.h"
 #include "base/text.h"
 #include "control/queue/fold.h"
@@ -176,7 +177,7 @@ std::optional<std::string> find_id(const QueuePlanner& planner, const kube::Cach
     }
     const Value& owner = controller_of(object.value);
     const auto version = api::parse_group_version(owner["apiVersion"].text_or(""));
-    const api::Kind* kind = api::find_kind_named(version.group, owner["kind"].text_or(""));
+    const api::Kind* kind = api::find_known_kind_named(version.group, owner["kind"].text_or(""));
     if (kind == nullptr || !kind->namespaced) return std::nullopt;
     const auto parent = seen.find({kind->resource(), object.key.ns, owner["name"].text()});
     if (parent == nullptr) return std::nullopt;

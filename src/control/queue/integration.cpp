@@ -44,6 +44,7 @@ PodSet pod_set_of(const PodSetRule& rule, const Value& object) {
 
 void add_pod_sets(const PodSetRule& rule, const Value& object, std::vector<PodSet>& sets) {
     if (rule.applies != nullptr && !rule.applies(object)) return;
+    if (!rule.present_at.empty() && object.path(rule.present_at).is_null()) return;
     if (rule.list.empty()) {
         sets.push_back(pod_set_of(rule, object));
         return;
@@ -122,6 +123,9 @@ std::optional<JobEnd> end_of(const JobKind& kind, const Value& object) {
 bool are_pods_ready(const JobKind& kind, const Value& object) {
     if (!kind.ready_field.empty())
         return object.path(kind.ready_field).text_or("").starts_with(kind.ready_value);
+    if (!kind.ready_condition.empty())
+        return condition_of(object["status"], kind.ready_condition)["status"].text_or("") == "True";
+    if (kind.are_ready != nullptr) return kind.are_ready(object);
     std::int64_t wanted = 0;
     for (const PodSet& set : pod_sets_of(kind, object))
         wanted += set.count;
@@ -129,17 +133,6 @@ bool are_pods_ready(const JobKind& kind, const Value& object) {
     for (const std::string_view path : kind.ready_counts)
         ready += object.path(path).integer_or(0);
     return ready >= wanted;
-}
-
-std::int64_t reclaimable_pods(const JobKind& kind, const Value& object) {
-    if (kind.has_reclaimable == nullptr || !kind.has_reclaimable(object)) return 0;
-    const std::int64_t parallelism = object["spec"]["parallelism"].integer_or(1);
-    const std::int64_t succeeded = object["status"]["succeeded"].integer_or(0);
-    if (parallelism == 1 || succeeded == 0) return 0;
-    const std::int64_t wanted =
-        std::min(parallelism, object["spec"]["completions"].integer_or(parallelism));
-    const std::int64_t left = object["spec"]["completions"].integer_or(parallelism) - succeeded;
-    return left >= wanted ? 0 : wanted - std::max<std::int64_t>(left, 0);
 }
 
 Value* find_template(Value& object, const PodSet& pod_set) {

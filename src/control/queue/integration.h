@@ -31,11 +31,13 @@ struct PodSet {
 struct PodSetRule {
     std::string_view name;  // Of the pod set; with `list` the member of the item that has it.
     std::string_view list;  // Path of a list with a pod set for each item; empty: one pod set.
-    std::string_view pod_template;                 // Path from the object or item; empty: none.
-    std::vector<std::string_view> counts;          // Paths; the least of those present; none: 1.
-    std::string_view times;                        // Path of a factor; absent: 1.
-    bool (*applies)(const api::Value& object);     // Null: always.
-    api::Value (*made)(const api::Value& object);  // The template as its controller completes it.
+    std::string_view pod_template;         // Path from the object or item; empty: none.
+    std::vector<std::string_view> counts;  // Paths; the least of those present; none: 1.
+    std::string_view times = {};           // Path of a factor; absent: 1.
+    bool (*applies)(const api::Value& object) = nullptr;  // Null: always.
+    /// The template as its controller completes it.
+    api::Value (*made)(const api::Value& object) = nullptr;
+    std::string_view present_at = {};  // Path that must be there; empty: none.
     /// Annotation of the object: as few pods as this may start. Then the first of `counts` is set
     /// to what was admitted,
     std::string_view min_annotation = {};
@@ -52,6 +54,12 @@ struct EndRule {
     std::string_view value;  // Of the field.
     Success success = Success::yes;
     std::string_view message;  // Path of a text; conditions have their own.
+};
+
+/// Pods of a set that are done for good and will not be replaced.
+struct ReclaimablePods {
+    std::string pod_set;
+    std::int64_t count = 0;
 };
 
 /// One kind of job.
@@ -77,9 +85,11 @@ struct JobKind {
     std::vector<EndRule> ends = {};
     std::string_view ready_field = {};  // Ready when this has `ready_value`, ...
     std::string_view ready_value = {};
+    std::string_view ready_condition = {};            // ... when this condition is true, ...
+    bool (*are_ready)(const api::Value&) = nullptr;   // ... when this says so, ...
     std::vector<std::string_view> ready_counts = {};  // ... or when these together reach all pods.
     std::string_view active = {};                     // Path of its own count of living pods.
-    bool (*has_reclaimable)(const api::Value& object) = nullptr;
+    std::vector<ReclaimablePods> (*find_reclaimable)(const api::Value& object) = nullptr;
     Support prebuilt = Support::no;  // Its Workload may be made by somebody else beforehand.
     Support elastic = Support::no;   // May be scaled while it runs: see slices.h.
     /// What queues cannot manage; asked when it has a queue.
@@ -111,9 +121,6 @@ std::optional<JobEnd> end_of(const JobKind& kind, const api::Value& object);
 
 /// All its pods are ready or done, as far as the job says.
 bool are_pods_ready(const JobKind& kind, const api::Value& object);
-
-/// Pods that are done for good and will not be replaced, by pod set.
-std::int64_t reclaimable_pods(const JobKind& kind, const api::Value& object);
 
 /// The template of a pod set inside a (copied) job. Null when it does not stand there.
 api::Value* find_template(api::Value& object, const PodSet& pod_set);

@@ -1,9 +1,12 @@
 // control/queue/job_kinds.cpp - the tables of the kinds that queues manage: Job, RayCluster,
-// RayJob, AppWrapper; pods and what makes them to serve are in pod_kinds.cpp.
+// RayJob, AppWrapper; pods and what makes them to serve are in pod_kinds.cpp, those of other
+// projects in guest_job_kinds.cpp.
+#include <algorithm>
 #include <utility>
 
 #include "api/field_error.h"
 #include "control/appwrapper/demand.h"
+#include "control/queue/guest_job_kinds.h"
 #include "control/queue/integration.h"
 #include "control/queue/job_rules.h"
 #include "control/queue/managed.h"
@@ -34,8 +37,16 @@ const std::vector<EndRule> app_wrapper_ends = {
     {Sign::field, "status.state", "Deleted", Success::no, "status.message"},
 };
 
-bool completions_are_counted(const Value& job) {
-    return job["spec"]["completions"].is_integer();
+std::vector<ReclaimablePods> done_of_job(const Value& job) {
+    if (!job["spec"]["completions"].is_integer()) return {};
+    const std::int64_t completions = job["spec"]["completions"].as_integer();
+    const std::int64_t parallelism = job["spec"]["parallelism"].integer_or(1);
+    const std::int64_t succeeded = job["status"]["succeeded"].integer_or(0);
+    if (parallelism == 1 || succeeded == 0) return {};
+    const std::int64_t wanted = std::min(parallelism, completions);
+    const std::int64_t left = std::max<std::int64_t>(completions - succeeded, 0);
+    if (left >= wanted) return {};
+    return {{"main", wanted - left}};
 }
 
 bool has_submitter(const Value& job) {
@@ -139,7 +150,7 @@ JobKind batch_job() {
     kind.ends = job_ends;
     kind.ready_counts = {"status.ready", "status.succeeded"};
     kind.active = "status.active";
-    kind.has_reclaimable = completions_are_counted;
+    kind.find_reclaimable = done_of_job;
     kind.prebuilt = JobKind::Support::yes;
     kind.elastic = JobKind::Support::yes;
     kind.check = check_job;
@@ -193,14 +204,19 @@ JobKind app_wrapper(const api::GroupResource& resource) {
 }  // namespace
 
 const std::vector<JobKind>& job_kinds() {
-    static const std::vector<JobKind> kinds = {batch_job(),
-                                               ray_cluster(),
-                                               ray_job(),
-                                               app_wrapper(app_wrappers),
-                                               app_wrapper(old_app_wrappers),
-                                               pod_kind(),
-                                               deployment_kind(),
-                                               stateful_set_kind()};
+    static const std::vector<JobKind> kinds = [] {
+        std::vector<JobKind> all = {batch_job(),
+                                    ray_cluster(),
+                                    ray_job(),
+                                    app_wrapper(app_wrappers),
+                                    app_wrapper(old_app_wrappers),
+                                    pod_kind(),
+                                    deployment_kind(),
+                                    stateful_set_kind()};
+        for (JobKind& kind : guest_job_kinds())
+            all.push_back(std::move(kind));
+        return all;
+    }();
     return kinds;
 }
 

@@ -170,12 +170,12 @@ void start_job(Pass& pass) {
 void report_progress(Pass& pass) {
     Value status = pass.workload->value["status"];
     set_pods_ready(status, are_pods_ready(pass.kind, pass.job.value), pass.now);
-    const std::int64_t done = reclaimable_pods(pass.kind, pass.job.value);
-    if (done > 0 && !pass.pod_sets.empty()) {
-        status.set(
-            "reclaimablePods",
-            Value::array({Value::object({{"name", pass.pod_sets.front().name}, {"count", done}})}));
+    Value done = Value::array();
+    if (pass.kind.find_reclaimable != nullptr) {
+        for (const ReclaimablePods& pods : pass.kind.find_reclaimable(pass.job.value))
+            done.push(Value::object({{"name", pods.pod_set}, {"count", pods.count}}));
     }
+    if (!done.empty()) status.set("reclaimablePods", std::move(done));
     pass.change_status(status);
 }
 

@@ -1,6 +1,7 @@
 // control/queue/managed.cpp - the walk from a job to what made it.
 #include "control/queue/managed.h"
 
+#include "api/guest_kinds.h"
 #include "base/text.h"
 #include "control/queue/integration.h"
 #include "control/queue/names.h"
@@ -22,7 +23,7 @@ Above find_above(const Value& object, std::string_view ns, const FindObject& fin
             return above;
         }
         const std::string group = api::parse_group_version(owner["apiVersion"].text_or("")).group;
-        const api::Kind* any = api::find_kind_named(group, owner["kind"].text_or(""));
+        const api::Kind* any = api::find_known_kind_named(group, owner["kind"].text_or(""));
         if (any == nullptr) return above;
         const JobKind* kind = find_job_kind(any->resource());
         api::Key key{any->resource(), std::string(ns), owner["name"].text()};

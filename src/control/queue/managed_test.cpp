@@ -90,7 +90,9 @@ TEST_CASE("only the kinds that are named are managed, and named labels are copie
     CHECK(manages(rules, *find_job_kind(old_app_wrappers)));
     CHECK_FALSE(manages(rules, *find_job_kind(ray_clusters)));
     CHECK(has_framework("batch/job"));
-    CHECK_FALSE(has_framework("jobset.x-k8s.io/jobset"));
+    CHECK(has_framework("jobset.x-k8s.io/jobset"));
+    CHECK(has_framework("kubeflow.org/mpijob"));
+    CHECK_FALSE(has_framework("trainer.kubeflow.org/trainjob"));
 }
 
 }  // namespace

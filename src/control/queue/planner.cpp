@@ -155,6 +155,11 @@ void QueuePlanner::failed(const Write& write) {
         decide::apply(state_, decide::WorkloadFailed{entry.id});
 }
 
+void QueuePlanner::unchanged(const Write& write) {
+    const auto found = entries_.find(write.key);
+    if (found != entries_.end()) found->second.written_at = 0;
+}
+
 Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
     Reconciled result;
     if (rim_.may_decide && !rim_.may_decide()) {

@@ -41,6 +41,7 @@ public:
     std::vector<std::pair<api::GroupResource, std::string>> watches() const override;
     void observe(const kube::Object* before, const kube::Object* after) override;
     void failed(const Write& write) override;
+    void unchanged(const Write& write) override;
     Reconciled plan(const kube::Cache& seen, Time now) override;
 
     /// The state as of the last plan.

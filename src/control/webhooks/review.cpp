@@ -9,6 +9,7 @@
 
 #include "api/denial.h"
 #include "api/field_error.h"
+#include "api/guest_kinds.h"
 #include "api/json.h"
 #include "api/json_patch_between.h"
 #include "api/status.h"
@@ -184,7 +185,7 @@ std::variant<AdmissionRequest, Fault> Look::read(const Webhook& webhook, Time no
         return Fault{"there is no namespace " + quoted(place)};
     AdmissionRequest made;
     made.operation = *operation;
-    made.kind = api::find_kind(named.group, named.plural);
+    made.kind = api::find_known_kind(named.group, named.plural);
     made.version = made.kind->storage;
     made.subresource = request_["subResource"].text();
     made.user = request_["userInfo"]["username"].text();
@@ -294,7 +295,7 @@ Reviewed Reviewer::review(const Webhook& webhook, std::string_view body, const k
 net::Request request_for(const Question& question, const Value& asker) {
     const api::Key& key = question.key;
     if (question.about == Question::About::object) {
-        const api::Kind* kind = api::find_kind(key.resource.group, key.resource.plural);
+        const api::Kind* kind = api::find_known_kind(key.resource.group, key.resource.plural);
         return kube::get({key.resource, kind == nullptr ? "v1" : kind->storage}, key.ns, key.name);
     }
     Value spec =

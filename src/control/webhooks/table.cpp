@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/guest_kinds.h"
 #include "base/text.h"
 #include "base/verify.h"
 #include "control/queue/integration.h"
@@ -16,7 +17,7 @@ namespace {
 using Scope = Webhook::Scope;
 
 const api::Kind& kind_of(const api::GroupResource& resource) {
-    const api::Kind* kind = api::find_kind(resource.group, resource.plural);
+    const api::Kind* kind = api::find_known_kind(resource.group, resource.plural);
     VERIFY(kind != nullptr);
     return *kind;
 }

@@ -1,0 +1,151 @@
+// control/queue/guest_job_kinds_test.cpp - JobSet and the kinds of Kubeflow from their making to
+// their end, their operators played.
+#include <doctest/doctest.h>
+
+#include "api/guest_kinds.h"
+#include "control/queue/small_queues.h"
+
+namespace muster::control::queue {
+namespace {
+
+using api::Value;
+
+const api::GroupResource job_sets{"jobset.x-k8s.io", "jobsets"};
+
+constexpr const char* pair_of_jobs = R"({apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet,
+    metadata: {namespace: team, name: pair, labels: {kueue.x-k8s.io/queue-name: lq}},
+    spec: {suspend: true, replicatedJobs: [
+      {name: Driver, replicas: 1, template: {spec: {parallelism: 1, completions: 1, template: {
+        spec: {containers: [{name: main, resources: {requests: {cpu: 1}}}]}}}}},
+      {name: workers, replicas: 2, template: {spec: {parallelism: 3, completions: 2, template: {
+        spec: {containers: [{name: main, resources: {requests: {cpu: 1}}}]}}}}}]}})";
+
+struct Guests : SmallQueues {
+    kube::ObjectPtr training(const std::string& kind, const std::string& member,
+                             const std::string& roles) {
+        const api::Kind* known = api::find_known_kind_named("kubeflow.org", kind);
+        REQUIRE(known != nullptr);
+        return put(known->resource(),
+                   "{apiVersion: kubeflow.org/" + known->storage + ", kind: " + kind +
+                       ", metadata: {namespace: team, name: train, labels: "
+                       "{kueue.x-k8s.io/queue-name: lq}}, spec: {runPolicy: {suspend: true}, " +
+                       member + ": {" + roles + "}}}");
+    }
+    static std::string role(const std::string& name, const std::string& replicas) {
+        return name + ": {" + replicas +
+               "template: {spec: {containers: [{name: main, resources: {requests: {cpu: 1}}}]}}}";
+    }
+    std::string sets_of(const std::string& job) {
+        std::string sets;
+        for (const Value& set : workload_of(job)->value["spec"]["podSets"].items())
+            sets += set["name"].text() + "*" + std::to_string(set["count"].as_integer()) + " ";
+        return sets;
+    }
+};
+
+TEST_CASE("a JobSet waits as a whole, gives back what is done, and ends") {
+    Guests world;  // 9 cpu
+    const auto made = world.put(job_sets, pair_of_jobs);
+    world.rest();
+    CHECK(world.sets_of("pair") == "driver*1 workers*4 ");
+    CHECK(is_admitted(world.workload_of("pair")->value));
+    const auto started = world.find(job_sets, "team", "pair");
+    CHECK_FALSE(started->value["spec"]["suspend"].boolean_or(true));
+    CHECK(started->value["spec"]["replicatedJobs"].size() == 2);
+
+    world.patch(started, R"({status: {replicatedJobsStatus: [
+        {name: Driver, ready: 1, succeeded: 0}, {name: workers, ready: 1, succeeded: 0}]}})");
+    world.rest();
+    CHECK(world.condition("pair", "PodsReady")["status"].text_or("") != "True");
+    world.patch(world.find(job_sets, "team", "pair"), R"({status: {replicatedJobsStatus: [
+        {name: Driver, ready: 1, succeeded: 0}, {name: workers, ready: 1, succeeded: 1}]}})");
+    world.rest();
+    CHECK(world.condition("pair", "PodsReady")["status"].text() == "True");
+    const Value& done = world.workload_of("pair")->value["status"]["reclaimablePods"];
+    REQUIRE(done.size() == 1);
+    CHECK(done[0]["name"].text() == "workers");
+    CHECK(done[0]["count"].as_integer() == 2);
+
+    world.patch(world.find(job_sets, "team", "pair"),
+                "{status: {conditions: [{type: Completed, status: 'True', message: all done}]}}");
+    world.rest();
+    CHECK(world.condition("pair", "Finished")["reason"].text() == "Succeeded");
+    CHECK(world.condition("pair", "Finished")["message"].text() == "all done");
+}
+
+TEST_CASE("an evicted JobSet is suspended, and its Jobs' pods hold its quota until they end") {
+    Guests world;
+    const auto made = world.put(job_sets, pair_of_jobs);
+    world.rest();
+    const auto child = world.put(
+        jobs,
+        "{apiVersion: batch/v1, kind: Job, metadata: {namespace: team, name: pair-driver-0, "
+        "ownerReferences: [{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, name: pair, "
+        "uid: " +
+            made->uid + ", controller: true}]}, spec: {suspend: false}}");
+    const auto running = world.pod("pair-driver-0-x", *child, "cpu: 1");
+    world.patch(world.workload_of("pair"), "{spec: {active: false}}");
+    world.rest();
+    CHECK(world.find(job_sets, "team", "pair")->value["spec"]["suspend"].boolean_or(false));
+    CHECK(has_admission(world.workload_of("pair")->value));
+    world.patch(running, "{status: {phase: Failed}}");
+    world.rest();
+    CHECK_FALSE(has_admission(world.workload_of("pair")->value));
+}
+
+TEST_CASE("the roles that a training job has are its pod sets, in their order") {
+    const auto sets = [](const std::string& kind, const std::string& member,
+                         const std::string& roles) {
+        Guests world;
+        world.training(kind, member, roles);
+        world.rest();
+        REQUIRE(world.workload_of("train") != nullptr);
+        CHECK(is_admitted(world.workload_of("train")->value));
+        return world.sets_of("train");
+    };
+    const auto role = Guests::role;
+    CHECK(sets("PyTorchJob", "pytorchReplicaSpecs",
+               role("Worker", "replicas: 3, ") + ", " + role("Master", "")) ==
+          "master*1 worker*3 ");
+    CHECK(sets("TFJob", "tfReplicaSpecs",
+               role("PS", "replicas: 2, ") + ", " + role("Chief", "") + ", " +
+                   role("Worker", "replicas: 2, ")) == "chief*1 ps*2 worker*2 ");
+    CHECK(sets("MPIJob", "mpiReplicaSpecs",
+               role("Launcher", "") + ", " + role("Worker", "replicas: 2, ")) ==
+          "launcher*1 worker*2 ");
+    CHECK(sets("XGBoostJob", "xgbReplicaSpecs", role("Master", "")) == "master*1 ");
+    CHECK(sets("PaddleJob", "paddleReplicaSpecs", role("Worker", "replicas: 1, ")) == "worker*1 ");
+    CHECK(sets("JAXJob", "jaxReplicaSpecs", role("Worker", "replicas: 4, ")) == "worker*4 ");
+}
+
+TEST_CASE("a training job starts when admitted, is ready when it runs, and may fail") {
+    Guests world;
+    const auto made = world.training("PyTorchJob", "pytorchReplicaSpecs",
+                                     Guests::role("Worker", "replicas: 2, "));
+    world.rest();
+    const auto now = [&] { return world.find(made->key.resource, "team", "train"); };
+    CHECK_FALSE(now()->value.path("spec.runPolicy.suspend").boolean_or(true));
+    world.patch(now(), "{status: {conditions: [{type: Running, status: 'True'}]}}");
+    world.rest();
+    CHECK(world.condition("train", "PodsReady")["status"].text() == "True");
+    world.patch(now(),
+                "{status: {conditions: [{type: Running, status: 'False'}, "
+                "{type: Failed, status: 'True', message: out of memory}]}}");
+    world.rest();
+    CHECK(world.condition("train", "Finished")["reason"].text() == "Failed");
+    CHECK(world.condition("train", "Finished")["message"].text() == "out of memory");
+}
+
+TEST_CASE("a job that is too big for the queue stays suspended") {
+    Guests world;  // 9 cpu
+    const auto made =
+        world.training("MPIJob", "mpiReplicaSpecs", Guests::role("Worker", "replicas: 10, "));
+    world.rest();
+    CHECK_FALSE(is_admitted(world.workload_of("train")->value));
+    CHECK(world.find(made->key.resource, "team", "train")
+              ->value.path("spec.runPolicy.suspend")
+              .boolean_or(false));
+}
+
+}  // namespace
+}  // namespace muster::control::queue
