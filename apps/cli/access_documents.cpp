@@ -104,6 +104,13 @@ constexpr KindRoles kind_roles[] = {
     {"job", "batch", "jobs", true, true},
     {"raycluster", "ray.io", "rayclusters", true, true},
     {"rayjob", "ray.io", "rayjobs", true, true},
+    {"jobset", "jobset.x-k8s.io", "jobsets", true, true},
+    {"pytorchjob", "kubeflow.org", "pytorchjobs", true, true},
+    {"tfjob", "kubeflow.org", "tfjobs", true, true},
+    {"xgboostjob", "kubeflow.org", "xgboostjobs", true, true},
+    {"paddlejob", "kubeflow.org", "paddlejobs", true, true},
+    {"jaxjob", "kubeflow.org", "jaxjobs", true, true},
+    {"mpijob", "kubeflow.org", "mpijobs", true, true},
     {"appwrapper", "workload.codeflare.dev", "appwrappers", true, true},
     {"mcad-appwrapper", "mcad.ibm.com", "appwrappers", true, true},
 };
