@@ -351,5 +351,43 @@ TEST_CASE("kinds that users add are followed as they come and go") {
     CHECK(world.runner.at_rest());
 }
 
+TEST_CASE("a guest kind that is watched by name is known while its definition is there") {
+    struct Host : MirrorPlanner {
+        bool follows = true;
+        bool watches_added() const override { return follows; }
+        std::vector<std::pair<api::GroupResource, std::string>> watches() const override {
+            return {{{"jobset.x-k8s.io", "jobsets"}, "v1alpha2"}, {maps, "v1"}, {secrets, "v1"}};
+        }
+    };
+    const auto has = [](const World& world) {
+        return world.runner.seen().kinds().find("jobset.x-k8s.io", "jobsets") != nullptr;
+    };
+    World world;
+    world.runner.add(std::make_unique<Host>());
+    world.runner.start();
+    world.rest();
+    CHECK_FALSE(has(world));
+    world.server.put(
+        "customresourcedefinitions",
+        std::get<api::Parsed>(api::parse_json(R"({"metadata":{"name":"jobsets"},"spec":{
+        "group":"jobset.x-k8s.io","scope":"Namespaced","names":{"plural":"jobsets","kind":"JobSet"},
+        "versions":[{"name":"v1alpha2","served":true,"storage":true}]},"status":{"conditions":[
+        {"type":"Established","status":"True"}]}})"))
+            .value);
+    world.rest();
+    CHECK(has(world));
+    world.server.remove("customresourcedefinitions", "jobsets");
+    world.rest();
+    CHECK_FALSE(has(world));
+
+    World blind;
+    auto host = std::make_unique<Host>();
+    host->follows = false;
+    blind.runner.add(std::move(host));
+    blind.runner.start();
+    blind.rest();
+    CHECK(has(blind));
+}
+
 }  // namespace
 }  // namespace muster::control

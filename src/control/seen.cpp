@@ -39,10 +39,7 @@ void Seen::watch(const api::GroupResource& resource, const std::string& version)
     VERIFY(held.empty() || version.empty() || held == version);
     if (!version.empty()) held = version;
     if (api::find_kind(resource.group, resource.plural) != nullptr) return;
-    const api::Kind* guest = api::find_known_kind(resource.group, resource.plural);
-    if (guest == nullptr) return;
-    guests_.insert(resource);
-    cache_.add_kind(*guest);
+    if (api::find_known_kind(resource.group, resource.plural) != nullptr) guests_.insert(resource);
 }
 
 std::string Seen::version_of(const api::GroupResource& resource) const {
@@ -64,6 +61,10 @@ void Seen::watch_added() {
 
 void Seen::start() {
     unsynced_ = versions_.size();
+    // Who does not follow definitions cannot know better.
+    for (const api::GroupResource& guest : guests_) {
+        if (!follows_added_) cache_.add_kind(*api::find_known_kind(guest.group, guest.plural));
+    }
     for (auto& [resource, version] : versions_) {
         const bool whole = !version.empty();
         if (!whole) version = stored_version(resource);
@@ -113,7 +114,6 @@ void Seen::tell(const kube::Object* before, const kube::Object* after) {
 void Seen::follow(const api::Value& definition) {
     const api::GroupResource resource = api::resource_of_crd(definition);
     if (api::find_kind(resource.group, resource.plural) != nullptr) return;
-    if (guests_.contains(resource)) return;  // They are watched by name, whether there or not.
     api::Kind kind = api::names_of_added(definition);
     if (!api::is_established(definition) || kind.versions.empty()) {
         leave(resource);
@@ -121,6 +121,7 @@ void Seen::follow(const api::Value& definition) {
     }
     const std::string version = kind.versions.front().name;
     cache_.add_kind(std::move(kind));
+    if (guests_.contains(resource)) return;  // They are watched, whether there or not.
     if (added_.contains(resource) && versions_[resource] == version) return;
     added_.insert(resource);
     versions_[resource] = version;
@@ -133,6 +134,7 @@ void Seen::follow(const api::Value& definition) {
 }
 
 void Seen::leave(const api::GroupResource& resource) {
+    if (guests_.contains(resource)) cache_.remove_kind(resource);
     if (!added_.contains(resource)) return;
     watchers_.erase(resource);
     for (const kube::ObjectPtr& object : cache_.list(resource))
