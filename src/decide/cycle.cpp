@@ -92,6 +92,7 @@ void Deciding::settle() {
             if (members == world.queues_by_root.end()) continue;
             world.wake_tree(members->second.front());
             for (const QueueId id : members->second) {
+                if (!world.turning.empty()) forget_searches(id);
                 if (!queues.contains(id)) tell_changed(id);
             }
         }

@@ -22,8 +22,13 @@ struct Deciding {
     /// Where the search for flavors goes on for one workload, and how often it has done so.
     struct Progress {
         FlavorMemory memory;
-        std::set<FlavorMemory> seen;  // Since anything moved.
+        std::vector<FlavorMemory> seen;  // Since anything moved, in their order.
         Try::Preempting preempting = Try::Preempting::considered;
+
+        /// It goes on from there; false when it has come by there before, or has no end.
+        bool goes_on(FlavorMemory next);
+        /// Of those that it comes by in turns the first in their order, wherever it began.
+        const FlavorMemory& turning_point() const;
     };
 
     World& world;
@@ -96,6 +101,9 @@ struct Deciding {
     /// The plan of a class that quota alone decides about; null for any other.
     const FlavorPlan* measure(QueueId id, ClassKey key);
     bool may_start(QueueId id, ClassKey key, Headroom& free);
+    /// Searches that were turning in their queue begin anew with what its workloads gave back, but
+    /// for that of a head: it is tried all the time.
+    void forget_searches(QueueId id);
     /// How the candidate is tried next.
     Try next_try(QueueId id, const Pending::Candidate& candidate);
     bool anyone_may_start(QueueId id);

@@ -17,9 +17,6 @@ using Phase = WorkloadEntry::Phase;
 // more would be a circle: each time the victim won its place back.
 constexpr std::int64_t most_repeats = 3;
 
-// Rounds of one search for flavors, while nothing moves, after which it is said to have no end.
-constexpr std::size_t most_searches = 64;
-
 /// A round as far as it has come.
 struct Round {
     Deciding& deciding;
@@ -320,23 +317,32 @@ void Round::refuse(Nominee& nominee) {
 
 // It is tried again in the next round, from the flavor after the last one tried.
 bool Round::searches_on(Nominee& nominee) {
-    if (nominee.attempt.memory.empty()) return false;
+    if (nominee.attempt.memory.empty()) {
+        world.turning.erase(nominee.turn.workload);
+        return false;
+    }
     Deciding::Progress& progress = deciding.progress[nominee.turn.workload];
-    const bool is_new =
-        progress.seen.size() < most_searches && progress.seen.insert(nominee.attempt.memory).second;
-    progress.memory = std::move(nominee.attempt.memory);
-    if (!is_new) return begins_again(nominee) || turns_in_circles(nominee);
+    if (!progress.goes_on(std::move(nominee.attempt.memory))) {
+        return begins_again(nominee) || turns_in_circles(nominee);
+    }
     // A head that stays in front begins anew each time: that alone moves nothing.
     if (!deciding.searched[nominee.root].contains(nominee.turn.workload))
         effect.insert(nominee.root);
     return true;
 }
 
-// Several pod sets may pass the flavors on to each other for ever. For a while its queue waits for
-// it, as in Kueue; who may go before it is tried before it.
+// Several pod sets may pass the flavors on to each other for ever. A StrictFIFO head does so while
+// it is in front. Other queues wait for a while, as in Kueue; who may go before it is tried before
+// it.
 bool Round::turns_in_circles(Nominee& nominee) {
     const WorkloadId id = nominee.turn.workload;
-    if (pending(nominee).is_strict() || !deciding.is_patient(id)) return false;
+    const bool is_strict = pending(nominee).is_strict();
+    if (is_strict || deciding.is_patient(id)) {
+        world.turning[id] = deciding.progress[id].turning_point();
+    } else {
+        world.turning.erase(id);
+    }
+    if (is_strict || !deciding.is_patient(id)) return false;
     deciding.be_patient(id);
     if (nominee.attempt.mode != Mode::fit) {
         pending(nominee).note(nominee.key, std::move(*nominee.attempt.reason));
@@ -357,6 +363,7 @@ bool Round::begins_again(const Nominee& nominee) {
     if (!fits_but_for_others(nominee)) return false;
     Deciding::Progress& progress = deciding.progress[nominee.turn.workload];
     progress.memory.clear();
+    world.turning.erase(nominee.turn.workload);
     if (!had_memory) progress.preempting = Try::Preempting::left_out;
     deciding.overtaken.emplace(nominee.queue, nominee.key);
     restless.insert(nominee.root);
@@ -393,6 +400,7 @@ void Round::overtake(Nominee& nominee) {
 
 void Round::wait_in_front(const Nominee& nominee, WaitReason reason) {
     deciding.progress.erase(nominee.turn.workload);
+    world.turning.erase(nominee.turn.workload);
     deciding.searched[nominee.root].insert(nominee.turn.workload);
     Pending& waiting = pending(nominee);
     if (waiting.is_strict()) {

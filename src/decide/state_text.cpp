@@ -295,6 +295,12 @@ void Writer::unfinished() {
         by_name["backoff " + name(id)] = std::to_string(at.since_epoch);
     for (const auto& [id, until] : world.patience)
         by_name["patience " + name(id)] = std::to_string(until.since_epoch);
+    for (const auto& [id, memory] : world.turning) {
+        std::string& text = by_name["turning " + name(id)];
+        for (const auto& [which, flavor] : memory)
+            text += " " + std::to_string(which.first) + "." + std::to_string(which.second) + ":" +
+                    std::to_string(flavor);
+    }
     for (const auto& [id, at] : world.late_wakes)
         by_name["late wake " + name(id)] = std::to_string(at.since_epoch);
     for (const auto& [root, pairs] : world.preemptions) {

@@ -48,11 +48,45 @@ bool Deciding::may_start(QueueId id, ClassKey key, Headroom& free) {
     return plan == nullptr || may_fit(*plan, world.options.undeclared, free);
 }
 
+namespace {
+
+// Rounds of one search for flavors, while nothing moves, after which it is said to have no end.
+constexpr std::size_t most_searches = 64;
+
+}  // namespace
+
+bool Deciding::Progress::goes_on(FlavorMemory next) {
+    memory = std::move(next);
+    if (seen.size() >= most_searches || std::find(seen.begin(), seen.end(), memory) != seen.end()) {
+        return false;
+    }
+    seen.push_back(memory);
+    return true;
+}
+
+const FlavorMemory& Deciding::Progress::turning_point() const {
+    const auto from = std::find(seen.begin(), seen.end(), memory);
+    return from == seen.end() ? memory : *std::min_element(from, seen.end());
+}
+
+void Deciding::forget_searches(QueueId id) {
+    const auto head = std::as_const(world).queue(id).pending.next(now);
+    std::erase_if(world.turning, [&](const auto& search) {
+        return std::as_const(world).workload(search.first).enqueued == id &&
+               !(head && head->turn.workload == search.first);
+    });
+}
+
 // From where its last search stopped. Of whoever may preempt, the reason tells more than numbers:
 // it is never left out.
 Try Deciding::next_try(QueueId id, const Pending::Candidate& candidate) {
     Try what{id, candidate.key, candidate.turn.workload};
-    const auto known = progress.find(what.workload);
+    auto known = progress.find(what.workload);
+    const auto turning = world.turning.find(what.workload);
+    if (known == progress.end() && turning != world.turning.end()) {
+        const FlavorMemory& memory = turning->second;
+        known = progress.emplace(what.workload, Progress{memory, {memory}}).first;
+    }
     if (known != progress.end()) {
         what.memory = &known->second.memory;
         what.preempting = known->second.preempting;
@@ -340,6 +374,7 @@ void Deciding::wake_freed_trees() {
         at = next;
     }
     for (const auto& [id, gifts] : given) {
+        if (!world.turning.empty()) forget_searches(id);
         // Kueue finds the tree by the local queue and knows none that is stopped.
         const auto unheard =
             std::count_if(gifts.from.begin(), gifts.from.end(), [&](LocalQueueId local) {

@@ -133,6 +133,7 @@ void World::enqueue(WorkloadId id, QueueId where) {
 
 void World::dequeue(WorkloadId id) {
     patience.erase(id);
+    turning.erase(id);
     WorkloadEntry& entry = workload(id);
     if (!entry.enqueued) return;
     QueueEntry& from = queue(*entry.enqueued);

@@ -190,6 +190,8 @@ struct World {
     /// Until when a workload holds up its queue with a search for flavors that ends nowhere, or
     /// for a flavor that it prefers and that is not free. Kueue knows no end of that.
     std::map<WorkloadId, Time> patience;
+    /// Where the searches for flavors go on of those who come by the same ones again and again.
+    std::map<WorkloadId, FlavorMemory> turning;
     /// When the trees of queues are woken where quota came back unheard; Kueue forgets it.
     std::map<QueueId, Time> late_wakes;
 
