@@ -78,8 +78,13 @@ void Deciding::settle() {
             const auto id = static_cast<QueueId>(i);
             const auto before = std::pair(world.queue(id).active, world.queue(id).detail);
             settle_queue(id);
-            if (before != std::pair(world.queue(id).active, world.queue(id).detail)) {
-                queues.insert(id);
+            const QueueEntry& entry = std::as_const(world).queue(id);
+            if (before == std::pair(entry.active, entry.detail)) continue;
+            queues.insert(id);
+            // Who waited in a stopped queue is awake, those parked elsewhere hear of it later.
+            if (before.first == QueueReport::Active::stopped &&
+                entry.active == QueueReport::Active::ready) {
+                world.resumed.insert(id);
             }
         }
         // A change of quotas is heard as one release is, by its own tree.
@@ -383,7 +388,13 @@ void Deciding::end_patience() {
 void Deciding::block(QueueId id, ClassKey key, WaitReason reason) {
     QueueEntry& entry = world.queue(id);
     entry.told_free.reset();
-    tell_class(id, key, entry.pending.block(key, std::move(reason), world.plans_version));
+    Pending::News news = entry.pending.block(key, std::move(reason), world.plans_version);
+    // It may be the same reason as before somebody stood in front for a while.
+    const WorkloadId first = entry.pending.members_of(key).begin()->workload;
+    const auto& told = std::as_const(world).workload(first).told;
+    if (told != nullptr && told->rule == WaitReason::Rule::behind_preemptor)
+        news = Pending::News::all;
+    tell_class(id, key, news);
     blocked[{id, key}] = admissions_near(id);
 }
 

@@ -114,8 +114,8 @@ struct Deciding {
     bool is_told(QueueId id);
     /// Those of one tree who hear first of what was given back.
     enum class Heads { hear, wait };
-    void try_in_front(const std::vector<QueueId>& queues, const IdSet<QueueId>& requeued,
-                      Heads heads);
+    IdSet<QueueId> take_gathered(IdSet<QueueId>& queues) const;
+    void try_in_front(const std::vector<QueueId>& queues, const IdSet<QueueId>& awake, Heads heads);
     void wake_all_in(const std::vector<QueueId>& queues);
     /// Nobody of the queue may start: all are blocked, with reasons of now.
     void pass_over_all(QueueId id);

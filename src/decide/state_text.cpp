@@ -271,7 +271,7 @@ void Writer::unfinished() {
     for (const std::string& flavor : changed)
         line("changed places of " + flavor);
     line("to try " + names(world.to_try) + " standing " + names(world.standing) + " requeued " +
-         names(world.requeued));
+         names(world.requeued) + " resumed " + names(world.resumed));
     line("to place " + names(waiting(world.to_place)) + " tell " + names(waiting(world.to_tell)));
     // Who is looked at again and found in order looks as if nobody had been named.
     for (const WorkloadId id : world.to_check.once_each()) {

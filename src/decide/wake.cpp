@@ -357,9 +357,9 @@ void Deciding::put_gathering_aside() {
 }
 
 // What was given back is first for those who stand in front of their queues and for those who gave
-// it back: for one round, with topologies for as many as they take, which is how it was seen. Then
-// everybody in the tree is tried again. When several gave back at once, StrictFIFO's heads wait for
-// the others.
+// it back: for one round, with topologies for as many as they take, which is how it was seen; and
+// for queues that go on after a stop, for as many as they take. Then everybody in the tree is tried
+// again. When several gave back at once, StrictFIFO's heads wait for the others.
 void Deciding::wake_freed_trees() {
     if (world.to_wake.empty()) return;
     struct Freed {
@@ -386,20 +386,21 @@ void Deciding::wake_freed_trees() {
         all.unheard += unheard;
         if (unheard > 0) world.late_wakes.try_emplace(id, now + patience_limit);
     }
-    IdSet<QueueId> requeued;
-    erase_if(world.requeued, [&](QueueId id) {
-        if (is_gathering(id)) return false;
-        requeued.insert(id);
-        return true;
-    });
+    IdSet<QueueId> awake = take_gathered(world.requeued);
+    IdSet<QuotaNode> resumed;
+    for (const QueueId id : take_gathered(world.resumed)) {
+        awake.insert(id);
+        resumed.insert(world.tree.root_of(std::as_const(world).queue(id).plan.node));
+    }
     IdSet<QueueId> others = std::exchange(world.to_try, {});
     for (const auto& [root, gifts] : freed)
-        try_in_front(world.queues_by_root[root], requeued,
+        try_in_front(world.queues_by_root[root], awake,
                      gifts.times == 1 ? Heads::hear : Heads::wait);
     while (!world.to_try.empty()) {
         round(with_keepers(world.to_try), Trying::everybody);
         erase_if(world.to_try, [&](QueueId id) {
-            if (world.has_topologies(id)) return false;
+            const QuotaNode root = world.tree.root_of(std::as_const(world).queue(id).plan.node);
+            if (world.has_topologies(id) || resumed.contains(root)) return false;
             others.insert(id);
             return true;
         });
@@ -411,16 +412,28 @@ void Deciding::wake_freed_trees() {
     }
 }
 
-void Deciding::try_in_front(const std::vector<QueueId>& queues, const IdSet<QueueId>& requeued,
+// Those of them that need not wait for others of what comes back.
+IdSet<QueueId> Deciding::take_gathered(IdSet<QueueId>& queues) const {
+    IdSet<QueueId> taken;
+    erase_if(queues, [&](QueueId id) {
+        if (is_gathering(id)) return false;
+        taken.insert(id);
+        return true;
+    });
+    return taken;
+}
+
+void Deciding::try_in_front(const std::vector<QueueId>& queues, const IdSet<QueueId>& awake,
                             Heads heads) {
     std::vector<QueueId> first;
     bool any_may_start = false;
     for (const QueueId id : queues) {
         const Pending& pending = std::as_const(world).queue(id).pending;
-        const bool is_head =
-            heads == Heads::hear && pending.is_strict() && world.standing.contains(id);
-        const bool others_heard = pending.leader() || requeued.contains(id);
-        if (!is_head && !others_heard) continue;
+        // A head, or one that was overtaken: neither is ever parked.
+        const bool is_awake = heads == Heads::hear && world.standing.contains(id) &&
+                              (pending.is_strict() || pending.next(now));
+        const bool others_heard = pending.leader() || awake.contains(id);
+        if (!is_awake && !others_heard) continue;
         first.push_back(id);
         any_may_start = any_may_start || others_heard || anyone_may_start(id);
     }

@@ -177,6 +177,7 @@ struct World {
     IdSet<QueueId> to_try;              // Queues that may have someone to admit.
     std::map<QueueId, Gifts> to_wake;   // Where in its tree quota was given back.
     IdSet<QueueId> requeued;            // Where someone waits again after an eviction.
+    IdSet<QueueId> resumed;             // Were stopped.
     /// With topologies, and nodes or pods of theirs changed: who waits for places is tried again.
     std::set<FlavorId> places_changed;
     std::set<WorkloadId> to_repair;  // Holders with places on nodes that may have failed.

@@ -40,11 +40,13 @@ class Cycle(Preempting):
         self.k = k
         self.nodes, self.cq = k.build(copy=True)
         self.spec = {n: k.cqs[n] for n in k.cqs}
-        self.wls = {n: {w.name: w for w in k.cache.get(n, {}).values()} for n in k.cqs}
+        holders = {n: {w.name: w for w in k.cache.get(n, {}).values()} for n in k.cqs}
+        # A queue that is not active counts with what it uses, but its workloads are not there.
+        self.wls = {n: d if k.cq_active(n) else {} for n, d in holders.items()}
         self.evicted = {
-            w.name for d in self.wls.values() for w in d.values() if w.evicted or w.pending_eviction
+            w.name for d in holders.values() for w in d.values() if w.evicted or w.pending_eviction
         }
-        self.use = {w.name: w.usage() for d in self.wls.values() for w in d.values()}
+        self.use = {w.name: w.usage() for d in holders.values() for w in d.values()}
 
     def take_out(self, w):
         del self.wls[w.cq][w.name]
