@@ -32,6 +32,10 @@ public:
     /// The two children of the lowest common cohort: above the preemptor and above the queue.
     std::pair<QuotaNode, QuotaNode> apart(QueueId queue) const;
 
+    /// Valid until something in the tree changes, which must be said.
+    const BorrowedShare& share_of(QuotaNode node);
+    void forget_shares() { shares_.clear(); }
+
 private:
     struct Line {
         CandidateLine* source = nullptr;      // Null: only those that are known.
@@ -42,7 +46,7 @@ private:
     const Candidate* front(QueueId queue);  // Null when there are no more.
 
     std::optional<QueueId> next_below(QuotaNode cohort);
-    bool is_better(const BorrowedShare& share, QueueId queue, const BorrowedShare& than,
+    bool is_better(const BorrowedShare& share, QueueId queue, const BorrowedShare* than,
                    std::optional<QueueId> other);
     QuotaNode node_of(QueueId queue) const { return scene_.world.queue(queue).plan.node; }
 
@@ -51,6 +55,7 @@ private:
     std::set<QuotaNode> above_;  // The preemptor's cohorts.
     std::map<QueueId, Line> lines_;
     std::set<QuotaNode> done_;  // Nodes that will give nobody any more.
+    std::map<QuotaNode, BorrowedShare> shares_;
 };
 
 Sources::Sources(const Scene& scene, const Preemptor& preemptor)
@@ -59,6 +64,12 @@ Sources::Sources(const Scene& scene, const Preemptor& preemptor)
          at = scene.tree.parent_of(*at)) {
         above_.insert(*at);
     }
+}
+
+const BorrowedShare& Sources::share_of(QuotaNode node) {
+    const auto known = shares_.find(node);
+    if (known != shares_.end()) return known->second;
+    return shares_.emplace(node, borrowed_share(scene_.tree, node)).first->second;
 }
 
 const Candidate* Sources::front(QueueId queue) {
@@ -91,10 +102,10 @@ std::optional<QueueId> Sources::next() {
 }
 
 // Among equals the one whose first candidate comes first.
-bool Sources::is_better(const BorrowedShare& share, QueueId queue, const BorrowedShare& than,
+bool Sources::is_better(const BorrowedShare& share, QueueId queue, const BorrowedShare* than,
                         std::optional<QueueId> other) {
     if (!other) return true;
-    const auto order = compare(share, than);
+    const auto order = compare(share, *than);
     if (order != 0) return order > 0;
     return preempted_before(*front(queue), *front(*other));
 }
@@ -103,35 +114,35 @@ bool Sources::is_better(const BorrowedShare& share, QueueId queue, const Borrowe
 // nobody is left somewhere.
 std::optional<QueueId> Sources::next_below(QuotaNode cohort) {
     std::optional<QueueId> best_queue;
-    BorrowedShare of_queue;
+    const BorrowedShare* of_queue = nullptr;
     std::optional<QuotaNode> best_cohort;
-    BorrowedShare of_cohort;
+    const BorrowedShare* of_cohort = nullptr;
     for (const QuotaNode child : scene_.tree.children_of(cohort)) {
         if (done_.contains(child)) continue;
-        BorrowedShare share = borrowed_share(scene_.tree, child);
+        const BorrowedShare& share = share_of(child);
         const auto queue = scene_.world.queue_at(child);
         const bool on_path = queue ? queue == preemptor_.queue : above_.contains(child);
         if ((!share.borrows() && !on_path) || (queue && !has(*queue))) {
             done_.insert(child);
         } else if (!queue) {
             const auto order =
-                best_cohort ? compare(share, of_cohort) : std::strong_ordering::greater;
+                best_cohort ? compare(share, *of_cohort) : std::strong_ordering::greater;
             const bool first_name =
                 order == 0 && scene_.world.name_at(child) < scene_.world.name_at(*best_cohort);
             if (order > 0 || first_name) {
                 best_cohort = child;
-                of_cohort = std::move(share);
+                of_cohort = &share;
             }
         } else if (is_better(share, *queue, of_queue, best_queue)) {
             best_queue = queue;
-            of_queue = std::move(share);
+            of_queue = &share;
         }
     }
     if (!best_cohort && !best_queue) {
         done_.insert(cohort);
         return std::nullopt;
     }
-    if (best_cohort && (!best_queue || compare(of_cohort, of_queue) >= 0)) {
+    if (best_cohort && (!best_queue || compare(*of_cohort, *of_queue) >= 0)) {
         return next_below(*best_cohort);
     }
     return best_queue;
@@ -164,6 +175,9 @@ struct Fair {
     std::deque<std::pair<QueueId, CandidateLine>> lines{};
     std::map<QueueId, const Candidate*> left{};  // The first of each queue that was passed over.
 
+    bool is_in_vain(Trial& trial);
+    bool has_preempted() const;
+    bool is_entitled() const;
     void collect();
     bool has_any();
     std::vector<Victim> leaving(const Suits& suits);
@@ -173,6 +187,50 @@ struct Fair {
     bool try_one_of(Trial& trial, Strategy strategy, Sources& sources, QueueId queue);
     bool try_second(Trial& trial);
 };
+
+// Nobody has a share that is larger than that of the preemptor would be: most searches, wherever
+// many wait. Nobody would be chosen, so that all shares stay as they are.
+bool Fair::is_in_vain(Trial& trial) {
+    const World& world = scene.world;
+    const QueueEntry& entry = world.queue(preemptor.queue);
+    const auto tree = world.queues_by_root.find(scene.tree.root_of(entry.plan.node));
+    if (entry.plan.preemption.within_queue != Preemption::WithinQueue::never ||
+        tree == world.queues_by_root.end() || has_preempted() ||
+        world.hopeless == World::Hopeless::tried) {
+        return false;
+    }
+    trial.count_preemptor(Trial::Counted::yes);
+    const Sources sources(scene, preemptor);
+    std::optional<std::pair<QuotaNode, BorrowedShare>> last;  // It is mostly the same node of ours.
+    const auto is_spared = [&](QueueId queue) {
+        if (queue == preemptor.queue ||
+            within_nominal(scene.tree, world.queue(queue).plan.node, preemptor)) {
+            return true;
+        }
+        const auto [ours, theirs] = sources.apart(queue);
+        if (!last || last->first != ours) last.emplace(ours, borrowed_share(scene.tree, ours));
+        return compare(last->second, borrowed_share(scene.tree, theirs)) > 0;
+    };
+    const bool in_vain =
+        !is_entitled() && std::all_of(tree->second.begin(), tree->second.end(), is_spared);
+    trial.count_preemptor(Trial::Counted::no);
+    return in_vain;
+}
+
+bool Fair::has_preempted() const {
+    const World& world = scene.world;
+    const QuotaNode root = scene.tree.root_of(world.queue(preemptor.queue).plan.node);
+    const auto known = world.preemptions.find(root);
+    if (known == world.preemptions.end()) return false;
+    const std::string& name = world.name_of(preemptor.workload);
+    const auto first = known->second.lower_bound({name, {}});
+    return first != known->second.end() && first->first.first == name;
+}
+
+// What is its own by quota it gets back without a comparison of shares.
+bool Fair::is_entitled() const {
+    return within_nominal(scene.tree, scene.world.queue(preemptor.queue).plan.node, preemptor);
+}
 
 // Of other queues only those that borrow something contested.
 void Fair::collect() {
@@ -243,14 +301,13 @@ bool Fair::try_first(Trial& trial, Strategy strategy) {
     Sources sources(scene, preemptor);
     for (auto& [queue, line] : lines)
         sources.add(queue, line);
-    // What is its own by quota it gets back without a comparison of shares.
-    const bool entitled =
-        within_nominal(scene.tree, scene.world.queue(preemptor.queue).plan.node, preemptor);
+    const bool entitled = is_entitled();
     while (const auto queue = sources.next()) {
         if (*queue == preemptor.queue || entitled) {
             const Candidate& candidate = sources.pop(*queue);
             trial.choose(candidate, candidate.own ? PreemptionCause::in_cluster_queue
                                                   : PreemptionCause::in_cohort_reclamation);
+            sources.forget_shares();
             if (trial.fits(Borrowing::allowed)) return true;
         } else if (try_one_of(trial, strategy, sources, *queue)) {
             return true;
@@ -261,8 +318,8 @@ bool Fair::try_first(Trial& trial, Strategy strategy) {
 
 bool Fair::try_one_of(Trial& trial, Strategy strategy, Sources& sources, QueueId queue) {
     const auto [our_node, their_node] = sources.apart(queue);
-    const BorrowedShare ours = borrowed_share(scene.tree, our_node);
-    const BorrowedShare theirs = borrowed_share(scene.tree, their_node);
+    const BorrowedShare& ours = sources.share_of(our_node);
+    const BorrowedShare& theirs = sources.share_of(their_node);
     // Theirs only becomes smaller without one of them: if it is too small with all, it is with
     // none.
     const auto order = compare(ours, theirs);
@@ -281,6 +338,7 @@ bool Fair::try_one_of(Trial& trial, Strategy strategy, Sources& sources, QueueId
             continue;
         }
         trial.choose(candidate, PreemptionCause::in_cohort_fair_sharing);
+        sources.forget_shares();
         return trial.fits(Borrowing::allowed);
     }
     return false;
@@ -295,11 +353,9 @@ bool Fair::try_second(Trial& trial) {
         const auto [our_node, their_node] = sources.apart(*queue);
         const Candidate& candidate = sources.pop(*queue);
         sources.drop(*queue);
-        if (compare(borrowed_share(scene.tree, our_node), borrowed_share(scene.tree, their_node)) >=
-            0) {
-            continue;
-        }
+        if (compare(sources.share_of(our_node), sources.share_of(their_node)) >= 0) continue;
         trial.choose(candidate, PreemptionCause::in_cohort_fair_sharing);
+        sources.forget_shares();
         if (trial.fits(Borrowing::allowed)) return true;
     }
     return false;
@@ -314,10 +370,11 @@ std::vector<Victim> fair_victims(const Scene& scene, const Preemptor& preemptor,
     const auto& chosen = *scene.world.options.fair_sharing;
     const std::vector<Strategy>& strategies = chosen.empty() ? both : chosen;
     Fair search{scene, preemptor};
+    Trial trial(scene, preemptor, suits);
+    if (search.is_in_vain(trial)) return {};
     search.collect();
     if (!search.has_any()) return {};
     if (auto enough = search.leaving(suits); !enough.empty()) return enough;
-    Trial trial(scene, preemptor, suits);
     trial.count_preemptor(Trial::Counted::yes);
     const bool found = search.try_first(trial, strategies.front()) ||
                        (strategies.size() > 1 && search.try_second(trial));
