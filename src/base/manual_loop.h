@@ -59,6 +59,17 @@ public:
         now_ = end;
     }
 
+    /// Somebody sets the clock of the wall; what waits is due as much later as before.
+    void set_clock(Duration by) {
+        std::map<std::pair<Time, std::uint64_t>, Task> timers;
+        for (auto& [when, task] : timers_)
+            timers.emplace(std::pair(when.first + by, when.second), std::move(task));
+        timers_ = std::move(timers);
+        for (auto& [id, when] : due_)
+            when = when + by;
+        now_ = now_ + by;
+    }
+
     bool idle() const { return tasks_.empty(); }
     bool has_timers() const { return !timers_.empty(); }
 

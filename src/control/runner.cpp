@@ -88,12 +88,14 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     bool pump_posted = false;
     bool stopped = false;
     std::optional<Loop::TimerId> timer;
+    Time pumped;  // The last time.
     Counts counts;
 
     void forget_answers(const api::Key& key);
     void notify(const kube::Object* before, const kube::Object* after);
     void schedule();
     void pump();
+    void follow_clock(Time now);
     void set_timer();
     void reconcile(std::size_t slot, const api::Key& key);
     void send_next(const std::shared_ptr<Run>& run);
@@ -213,6 +215,7 @@ void Runner::State::pump() {
     pump_posted = false;
     if (stopped) return;
     const Time now = loop.now();
+    follow_clock(now);
     for (std::size_t i = 0; i < slots.size(); ++i) {
         Slot& slot = *slots[i];
         while (slot.running < running_max) {
@@ -226,6 +229,20 @@ void Runner::State::pump() {
         if ((slot->dirty || due) && slot->not_before <= now) plan(*slot);
     }
     set_timer();
+}
+
+/// Somebody has set the clock back: nobody waits longer for that.
+void Runner::State::follow_clock(Time now) {
+    const Duration back = now - pumped;
+    if (back < Duration{}) {
+        for (auto& slot : slots)
+            slot->queue.set_clock(back);
+        for (auto& slot : planners) {
+            if (slot->due) slot->due = *slot->due + back;
+            slot->not_before = slot->not_before + back;
+        }
+    }
+    pumped = now;
 }
 
 void Runner::State::set_timer() {

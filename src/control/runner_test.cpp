@@ -270,6 +270,21 @@ TEST_CASE("a planner hears of a conflict also when nothing else is ever seen") {
     CHECK((*server.find("configmaps", "a"))["data"]["mark"].text_or("") == "1");
 }
 
+TEST_CASE("nobody waits longer because the clock was set back") {
+    World world;
+    world.runner.add(std::make_unique<MirrorPlanner>());
+    world.runner.start();
+    world.rest();
+    world.server.conflicts_left = 2;  // One of the controller, one of the planner.
+    world.server.put("configmaps", config_map("a"));
+    world.rest();
+    REQUIRE(world.server.find("secrets", "a") == nullptr);
+    world.loop.set_clock(seconds(-3600));
+    world.loop.advance(milliseconds(500));
+    CHECK(world.server.find("secrets", "a") != nullptr);
+    CHECK(world.runner.at_rest());
+}
+
 TEST_CASE("a refused write is on record until a later one succeeds") {
     World world;
     world.runner.start();

@@ -54,6 +54,15 @@ void WorkQueue::failed(const api::Key& key, Time now) {
     wake_at(key, now + std::min(milliseconds(100LL << doublings), seconds(30)));
 }
 
+void WorkQueue::set_clock(Duration by) {
+    std::set<std::pair<Time, api::Key>> delayed;
+    for (const auto& [when, key] : delayed_)
+        delayed.emplace(when + by, key);
+    delayed_ = std::move(delayed);
+    for (auto& [key, when] : due_)
+        when = when + by;
+}
+
 std::optional<Time> WorkQueue::next_due() const {
     if (delayed_.empty()) return std::nullopt;
     return delayed_.begin()->first;

@@ -30,6 +30,9 @@ public:
     /// The key's run failed: it comes back after 100 ms, doubling up to 30 s.
     void failed(const api::Key& key, Time now);
 
+    /// The clock was set by so much: delayed keys wait as long as before.
+    void set_clock(Duration by);
+
     /// When the earliest delayed key is due. Absent when none is delayed.
     std::optional<Time> next_due() const;
     bool idle() const { return ready_.empty() && running_.empty(); }

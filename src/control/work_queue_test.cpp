@@ -33,6 +33,16 @@ TEST_CASE("a key that is woken while it runs comes back when it is done") {
     CHECK(queue.idle());
 }
 
+TEST_CASE("when the clock is set, delayed keys wait as long as before") {
+    WorkQueue queue;
+    queue.wake_at(a, start + seconds(2));
+    queue.set_clock(seconds(-3600));
+    const Time now = start + seconds(-3600);
+    CHECK_FALSE(queue.take(now + seconds(1)).has_value());
+    CHECK(queue.next_due() == now + seconds(2));
+    CHECK(queue.take(now + seconds(2)) == a);
+}
+
 TEST_CASE("failures come back later and later and a success forgets them") {
     WorkQueue queue;
     queue.wake(a);

@@ -82,6 +82,23 @@ TEST_CASE("nothing is decided twice, and an empty state rests") {
     check_sound(state);
 }
 
+TEST_CASE("what comes back is given out in time, also when the clock was set back meanwhile") {
+    State state;
+    apply_all(state, with_local(queue("q", {1})));
+    apply(state, FlavorSet{{"f0", {}, {}, {}}});
+    apply(state, WorkloadSet{workload("a", "q", 1)});
+    apply(state, WorkloadSet{workload("b", "q", 1)});
+    const Time before = Time{} + seconds(7200);
+    REQUIRE(decide(state, before).admits.size() == 1);
+    apply(state, WorkloadFinished{"a"});
+    CHECK(decide(state, before, milliseconds(40)).admits.empty());
+    const Time after = before - seconds(3600);
+    CHECK(decide(state, after, milliseconds(40)).look_again == after + milliseconds(40));
+    CHECK(admitted(decide(state, after + milliseconds(40), milliseconds(40))) ==
+          std::vector<std::string>{"b"});
+    check_sound(state);
+}
+
 TEST_CASE("a copy of a state goes its own way") {
     State state;
     apply_all(state, with_local(queue("q", {1})));

@@ -301,7 +301,8 @@ void Deciding::gather() {
     if (gathering == Duration{}) return;
     std::map<QuotaNode, Time> trees;
     for (auto& [id, gifts] : world.to_wake) {
-        if (!gifts.since) gifts.since = now;
+        // What came later than now came before the clock was set back.
+        gifts.since = std::min(gifts.since.value_or(now), now);
         const QuotaNode root = world.tree.root_of(std::as_const(world).queue(id).plan.node);
         Time& since = trees.emplace(root, *gifts.since).first->second;
         since = std::min(since, *gifts.since);

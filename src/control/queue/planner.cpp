@@ -188,6 +188,8 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
     };
     if (pace_.next()) look_at(*pace_.next());
     if (queues_to_write_.empty()) return result;
+    queues_due_ =
+        std::min(queues_due_, now + queue_status_pause_max);  // The clock may be set back.
     if (queues_due_ <= now) {
         const std::size_t writes = result.writes.size();
         write_queues(seen, now, result);

@@ -4,11 +4,19 @@
 #include <algorithm>
 
 namespace muster::control::queue {
+namespace {
+
+/// Who would wait longer than anybody must has come before the clock was set back.
+bool is_ripe(Time at, Time now) {
+    return at <= now || at > now + TellingPace::pause;
+}
+
+}  // namespace
 
 bool TellingPace::may_tell(const api::Key& key, Time now) {
     const auto known = ripe_at_.find(key);
     if (known != ripe_at_.end()) {
-        if (known->second > now) return false;
+        if (!is_ripe(known->second, now)) return false;
         ripe_at_.erase(known);
         return true;
     }
@@ -28,9 +36,9 @@ void TellingPace::forget(const api::Key& key) {
 
 std::vector<api::Key> TellingPace::take_ripe(Time now) {
     std::vector<api::Key> ripe;
-    for (; !in_order_.empty() && in_order_.front().first <= now; in_order_.pop_front()) {
+    for (; !in_order_.empty() && is_ripe(in_order_.front().first, now); in_order_.pop_front()) {
         const auto found = ripe_at_.find(in_order_.front().second);
-        if (found != ripe_at_.end() && found->second <= now) ripe.push_back(found->first);
+        if (found != ripe_at_.end() && is_ripe(found->second, now)) ripe.push_back(found->first);
     }
     return ripe;
 }
@@ -42,6 +50,7 @@ std::optional<Time> TellingPace::next() const {
 
 void TellingPace::fill(Time now) {
     constexpr Duration of_one{seconds(1).nanoseconds / each_second};
+    filled_ = std::min(filled_, now);
     const std::int64_t more = (now - filled_).nanoseconds / of_one.nanoseconds;
     if (more <= 0) return;
     left_ = std::min(at_once, left_ + more);

@@ -51,6 +51,18 @@ TEST_CASE("who comes back to waiting waits for a pause of its own") {
     CHECK(pace.take_ripe(start + TellingPace::pause + milliseconds(50)).size() == 1);
 }
 
+TEST_CASE("when the clock is set back, nobody waits for it to come back") {
+    TellingPace pace = in_a_burst();
+    const api::Key late = workload(TellingPace::at_once);
+    const Time earlier = start - seconds(3600);
+    CHECK(pace.take_ripe(earlier) == std::vector<api::Key>{late});
+    CHECK(pace.may_tell(late, earlier));
+    CHECK(pace.next() == std::nullopt);
+    for (std::int64_t i = 100; i < 100 + TellingPace::at_once; ++i)
+        pace.may_tell(workload(i), earlier);
+    CHECK(pace.may_tell(workload(1), earlier + seconds(10)));
+}
+
 TEST_CASE("after a while of calm a handful is told at once again") {
     TellingPace pace = in_a_burst();
     CHECK(pace.may_tell(workload(1), start + milliseconds(100)));
