@@ -63,9 +63,9 @@ Value named_rule(const std::string& group, const std::set<std::string>& resource
                           {"verbs", words_of(verbs)}});
 }
 
-/// Of objects that everybody has some of, its own: the configurations of its webhooks, and the CRDs
-/// of the kinds that these convert.
-void add_named_rules(Value& rules) {
+/// Of objects that everybody has some of, its own: the configurations of its webhooks, the CRDs of
+/// the kinds that these convert, and the role that all this goes with.
+void add_named_rules(Value& rules, const std::string& own_role) {
     rules.push(named_rule("admissionregistration.k8s.io",
                           {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"},
                           {std::string(control::webhooks::mutating_name),
@@ -76,6 +76,7 @@ void add_named_rules(Value& rules) {
         crds.insert(resource.plural + "." + resource.group);
     rules.push(
         named_rule("apiextensions.k8s.io", {"customresourcedefinitions"}, crds, {"get", "patch"}));
+    rules.push(named_rule(rbac_group, {"clusterroles"}, {own_role}, {"get"}));
 }
 
 /// In its own namespace: the Lease, and the keys of its webhooks.
@@ -159,8 +160,8 @@ std::vector<Value> operator_access(const AccessNames& names) {
     control::Rights rights = control::operator_rights();
     rights.merge(process_rights());
     Value rules = rules_of(rights);
-    add_named_rules(rules);
     const std::string name = names.prefix + "-operator";
+    add_named_rules(rules, name);
     const Value metrics = Value::array({Value::object(
         {{"nonResourceURLs", Value::array({"/metrics"})}, {"verbs", Value::array({"get"})}})});
     return {document("v1", "ServiceAccount", name, names.ns),

@@ -67,6 +67,8 @@ void add_webhook_options(CLI::App& verb, on_cluster::WebhookOptions& options) {
     verb.add_option("--webhook-secret", options.secret,
                     "Secret with their certificates, in the Service's namespace")
         ->capture_default_str();
+    verb.add_option("--webhook-owner", options.owner,
+                    "ClusterRole with which their configurations go (none: they stay)");
 }
 
 void add_operator(CLI::App& app, const std::shared_ptr<Globals>& globals, Chosen& chosen) {

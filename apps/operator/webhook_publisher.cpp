@@ -16,6 +16,7 @@ constexpr Duration round = seconds(10);
 constexpr Duration soon = seconds(1);
 constexpr const char* group = "admissionregistration.k8s.io";
 const kube::Target crds{{"apiextensions.k8s.io", "customresourcedefinitions"}, "v1"};
+const kube::Target cluster_roles{{"rbac.authorization.k8s.io", "clusterroles"}, "v1"};
 
 /// Of an object only what tells whether it has changed: a CRD may be a megabyte.
 net::Request without_content(net::Request request) {
@@ -32,12 +33,13 @@ std::string version_of(const Value& object) {
 WebhookPublisher::WebhookPublisher(kube::Transport& transport, Loop& loop,
                                    control::webhooks::Address address,
                                    const std::vector<control::webhooks::Webhook>& webhooks,
-                                   const control::queue::JobRules& rules)
+                                   const control::queue::JobRules& rules, std::string owner)
     : transport_(transport),
       loop_(loop),
       address_(std::move(address)),
       webhooks_(webhooks),
-      rules_(rules) {
+      rules_(rules),
+      owner_(std::move(owner)) {
     for (const api::GroupResource& resource : control::webhooks::converted_kinds())
         add_conversion(resource);
     add_configuration(Phase::mutating, "mutatingwebhookconfigurations");
@@ -53,8 +55,9 @@ void WebhookPublisher::add_configuration(Phase phase, const char* plural) {
                                     : control::webhooks::validating_name);
     item.name = name;
     item.correct = [this, phase, target, name](const Value& present) {
-        const Value wanted =
+        Value wanted =
             control::webhooks::configuration(phase, webhooks_, rules_, address_, authorities_);
+        if (!owner_.empty()) wanted = control::webhooks::owned(wanted, owner_, owner_uid_);
         if (present.is_null()) return send(kube::create(target, "", name, "", wanted));
         const auto corrected = control::webhooks::corrected(present, wanted);
         if (!corrected) return is_good(present);
@@ -71,8 +74,8 @@ void WebhookPublisher::add_conversion(const api::GroupResource& resource) {
         if (present.is_null()) return next();  // It may come later.
         const auto plan = control::webhooks::plan_conversion(present, address_, authorities_);
         if (plan.kept == control::webhooks::ConversionPlan::Kept::somebody_elses) {
-            complain("the conversion of " + name + " is left to the service " + plan.asked +
-                     ", which its CustomResourceDefinition names");
+            complain(name, "the conversion of " + name + " is left to the service " + plan.asked +
+                               ", which its CustomResourceDefinition names");
         }
         if (!plan.patch) return is_good(present);
         send(kube::patch(crds, {crds.resource, "", name}, "", "application/merge-patch+json",
@@ -102,6 +105,30 @@ void WebhookPublisher::begin_round() {
     at_ = 0;
     round_good_ = true;
     changed_ = false;
+    if (owner_.empty()) return look_at_next();
+    look_at_owner();
+}
+
+void WebhookPublisher::look_at_owner() {
+    transport_.send(without_content(kube::get(cluster_roles, "", owner_)),
+                    guarded([this](const net::Response& response) { take_owner(response); }));
+}
+
+void WebhookPublisher::take_owner(const net::Response& response) {
+    const std::string uid =
+        response.status == 200 ? kube::body_of(response)["metadata"]["uid"].text() : "";
+    if (uid.empty()) {
+        // It may be on its way out: what nobody would take away again is not made.
+        complain(owner_, "the ClusterRole " + owner_ + ", which the webhooks are to go with, " +
+                             "cannot be read: " + std::to_string(response.status));
+        return begin_after(soon);
+    }
+    if (uid != owner_uid_) {
+        for (Item& item : items_)
+            item.good_at.clear();
+    }
+    owner_uid_ = uid;
+    told_.erase(owner_);
     look_at_next();
 }
 
@@ -129,8 +156,9 @@ void WebhookPublisher::take(const net::Response& response) {
     item.good_at.clear();
     if (response.status == 200) return item.correct(kube::body_of(response));
     if (response.status == 404) return item.correct({});
-    complain(item.target.resource.plural + " " + item.name + " cannot be read: " +
-             std::to_string(response.status) + (response.body ? " " + *response.body : ""));
+    complain(item.name, item.target.resource.plural + " " + item.name +
+                            " cannot be read: " + std::to_string(response.status) +
+                            (response.body ? " " + *response.body : ""));
     round_good_ = false;
     next();
 }
@@ -141,22 +169,22 @@ void WebhookPublisher::is_good(const Value& present) {
 }
 
 void WebhookPublisher::send(net::Request request) {
-    transport_.send(std::move(request), guarded([this](const net::Response& response) {
-                        const Item& item = items_[at_];
-                        if (response.status == 200 || response.status == 201) {
-                            log_info("webhooks",
-                                     item.target.resource.plural + " " + item.name + " written");
-                            return is_good(kube::body_of(response));
-                        }
-                        round_good_ = false;
-                        // After a conflict or a race it is looked at again.
-                        if (response.status != 409) {
-                            complain(item.target.resource.plural + " " + item.name +
-                                     " cannot be written: " + std::to_string(response.status) +
-                                     (response.body ? " " + *response.body : ""));
-                        }
-                        next();
-                    }));
+    transport_.send(
+        std::move(request), guarded([this](const net::Response& response) {
+            const Item& item = items_[at_];
+            if (response.status == 200 || response.status == 201) {
+                log_info("webhooks", item.target.resource.plural + " " + item.name + " written");
+                return is_good(kube::body_of(response));
+            }
+            round_good_ = false;
+            // After a conflict or a race it is looked at again.
+            if (response.status != 409) {
+                complain(item.name, item.target.resource.plural + " " + item.name +
+                                        " cannot be written: " + std::to_string(response.status) +
+                                        (response.body ? " " + *response.body : ""));
+            }
+            next();
+        }));
 }
 
 void WebhookPublisher::next() {
@@ -165,13 +193,17 @@ void WebhookPublisher::next() {
     bool all_there = round_good_ && !changed_;
     for (const Item& item : items_)
         all_there = all_there && !item.good_at.empty();
-    loop_.after(all_there ? round : soon, [this, alive = std::weak_ptr<int>(alive_)] {
+    begin_after(all_there ? round : soon);
+}
+
+void WebhookPublisher::begin_after(Duration pause) {
+    loop_.after(pause, [this, alive = std::weak_ptr<int>(alive_)] {
         if (!alive.expired()) begin_round();
     });
 }
 
-void WebhookPublisher::complain(const std::string& text) {
-    std::string& told = told_[items_[at_].name];
+void WebhookPublisher::complain(const std::string& name, const std::string& text) {
+    std::string& told = told_[name];
     if (told != text) log_warning("webhooks", text);
     told = text;
 }

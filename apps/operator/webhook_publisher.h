@@ -22,7 +22,7 @@ class WebhookPublisher {
 public:
     WebhookPublisher(kube::Transport& transport, Loop& loop, control::webhooks::Address address,
                      const std::vector<control::webhooks::Webhook>& webhooks,
-                     const control::queue::JobRules& rules);
+                     const control::queue::JobRules& rules, std::string owner);
 
     /// From now on these authorities are to be believed; the first time it starts.
     void publish(const std::string& authorities);
@@ -42,13 +42,16 @@ private:
     void add_configuration(control::webhooks::Phase phase, const char* plural);
     void add_conversion(const api::GroupResource& resource);
     void begin_round();
+    void begin_after(Duration pause);
+    void look_at_owner();
+    void take_owner(const net::Response& response);
     void look_at_next();
     void look_whole();
     void take(const net::Response& response);
     void is_good(const api::Value& present);
     void send(net::Request request);
     void next();
-    void complain(const std::string& text);
+    void complain(const std::string& name, const std::string& text);
     std::function<void(net::Response)> guarded(std::function<void(const net::Response&)> take);
 
     kube::Transport& transport_;
@@ -56,6 +59,8 @@ private:
     control::webhooks::Address address_;
     std::vector<control::webhooks::Webhook> webhooks_;
     control::queue::JobRules rules_;
+    std::string owner_;      // A ClusterRole; empty: nobody owns the configurations.
+    std::string owner_uid_;  // As last seen.
     std::string authorities_;
     std::vector<Item> items_;
     std::size_t at_ = 0;       // The item that is being looked at; beyond the last: none.
@@ -63,7 +68,7 @@ private:
     bool started_ = false;
     bool changed_ = false;  // The authorities, while a round was under way.
     bool published_ = false;
-    std::map<std::string, std::string> told_;  // By name of the object.
+    std::map<std::string, std::string> told_;  // By name of the object: what is wrong with it.
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

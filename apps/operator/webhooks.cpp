@@ -84,7 +84,7 @@ Webhooks::Webhooks(kube::Transport& transport, net::AsioLoop& loop, const Webhoo
           [this] { answer_waiting(); }),
       keys_(transport, loop, address_, options.secret,
             [this](const WebhookKeys::Keys& keys) { use(keys); }),
-      publisher_(transport, loop, address_, reviewer_.webhooks(), rules) {
+      publisher_(transport, loop, address_, reviewer_.webhooks(), rules, options.owner) {
     seen_.watch(control::queue::namespaces, "v1");
     seen_.watch(control::queue::local_queues, std::string(control::queue::kueue_version));
 }

@@ -25,6 +25,7 @@ struct WebhookOptions {
     std::string service = "muster-system/muster-webhook-service";  // NAMESPACE/NAME
     std::string url;                                               // Instead of the service.
     std::string secret = "muster-webhook-server-cert";             // In the service's namespace.
+    std::string owner;  // A ClusterRole with which their configurations go; empty: they stay.
 };
 
 /// They are wanted where an API server can reach them. In a pod: `in_cluster`.

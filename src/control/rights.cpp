@@ -70,7 +70,7 @@ void allow_queues(Table& table) {
 void allow_app_wrappers(Table& table) {
     for (const GroupResource& resource : {queue::app_wrappers, queue::old_app_wrappers}) {
         table.allow(resource, {"patch"});
-        table.allow(resource, {"update"}, "status");
+        table.allow(resource, {"update", "patch"}, "status");  // The queues patch it.
         allow_owning(table, resource);
     }
     for (const api::Kind* kind : appwrapper::wrapped_kinds()) {

@@ -4,13 +4,14 @@ import pathlib
 
 import yaml
 
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 CRDS = pathlib.Path(__file__).resolve().parent.parent.parent / "deploy/crds"
 KUEUE = "kueue.x-k8s.io"
 
 
 def crds(group: str) -> list[dict]:
     """The CustomResourceDefinitions of a group, as `muster crds` writes them."""
-    return [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob(f"{group}_*.yaml"))]
+    return [yaml.load(path.read_text(), Loader=Loader) for path in sorted(CRDS.glob(f"{group}_*.yaml"))]
 
 
 def install(cluster, crds: list[dict]) -> None:

@@ -59,8 +59,8 @@ class Cluster:
     """etcd and kube-apiserver, and what else is asked for, in a folder of their own."""
 
     def __init__(self, folder: pathlib.Path, with_controllers: bool = False, with_scheduler: bool = False,
-                 durable: bool = False, with_accounts: bool = False):
-        self.folder, self.durable = folder, durable
+                 durable: bool = False, with_accounts: bool = False, server_flags: list[str] = ()):
+        self.folder, self.durable, self.server_flags = folder, durable, server_flags
         self.with_accounts = with_accounts or with_controllers  # Pods need a ServiceAccount that somebody makes.
         self.with_controllers, self.with_scheduler = with_controllers, with_scheduler
         self.programs = programs()
@@ -116,7 +116,7 @@ class Cluster:
                 "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={at}/tokens.key",
                 f"--service-account-signing-key-file={at}/tokens.key", "--authorization-mode=Node,RBAC",
                 f"--service-cluster-ip-range={SERVICES}", "--profiling=false", "--endpoint-reconciler-type=none",
-                *([] if self.with_accounts else ["--disable-admission-plugins=ServiceAccount"])]}
+                *self.server_flags, *([] if self.with_accounts else ["--disable-admission-plugins=ServiceAccount"])]}
         if self.with_controllers:
             commands["kube-controller-manager"] = [
                 f"--kubeconfig={at}/kube-controller-manager.kubeconfig", f"--service-account-private-key-file={at}/tokens.key",
@@ -158,9 +158,13 @@ class Cluster:
         except (OSError, http.client.HTTPException):
             return False
 
+    def connection(self, timeout: float = 30) -> http.client.HTTPSConnection:
+        """One of the administrator."""
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self._context)
+
     def request(self, method: str, path: str, body=None, content_type: str = "application/json", timeout: float = 30):
         """Asks as the administrator: the status, and the body as a value when it is JSON."""
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self._context)
+        connection = self.connection(timeout)
         try:
             text = body if body is None or isinstance(body, str) else json.dumps(body)
             connection.request(method, path, text, {"Content-Type": content_type})

@@ -123,10 +123,27 @@ Value configuration(Phase phase, const std::vector<Webhook>& webhooks, const que
          {"webhooks", std::move(list)}});
 }
 
+Value owned(Value configuration, const std::string& cluster_role, const std::string& uid) {
+    const Value owner = Value::object({{"apiVersion", "rbac.authorization.k8s.io/v1"},
+                                       {"kind", "ClusterRole"},
+                                       {"name", cluster_role},
+                                       {"uid", uid}});
+    configuration.at("metadata").set("ownerReferences", Value::array({owner}));
+    return configuration;
+}
+
 std::optional<Value> corrected(const Value& present, const Value& wanted) {
-    if (present["webhooks"] == wanted["webhooks"]) return std::nullopt;
     Value made = present;
     made.set("webhooks", wanted["webhooks"]);
+    for (const Value& owner : wanted["metadata"]["ownerReferences"].items()) {
+        Value owners = Value::array({owner});
+        for (const Value& other : present["metadata"]["ownerReferences"].items()) {
+            const bool is_it = other["kind"] == owner["kind"] && other["name"] == owner["name"];
+            if (!is_it) owners.push(other);
+        }
+        made.at("metadata").set("ownerReferences", std::move(owners));
+    }
+    if (made == present) return std::nullopt;
     return made;
 }
 

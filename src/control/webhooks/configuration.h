@@ -29,8 +29,11 @@ api::Value configuration(Phase phase, const std::vector<Webhook>& webhooks,
                          const queue::JobRules& rules, const Address& address,
                          const std::string& authorities);
 
+/// The configuration goes when that ClusterRole goes: without it nobody would answer its webhooks.
+api::Value owned(api::Value configuration, const std::string& cluster_role, const std::string& uid);
+
 /// What is to be written to a configuration that is there; absent when nothing is. Only the
-/// webhooks are ours: labels, annotations and owners stay.
+/// webhooks and that owner are ours: labels, annotations and other owners stay.
 std::optional<api::Value> corrected(const api::Value& present, const api::Value& wanted);
 
 /// A kind's CustomResourceDefinition and what it must say.

@@ -121,6 +121,23 @@ TEST_CASE("of a configuration only the webhooks are corrected") {
     CHECK((*made)["metadata"]["labels"]["app"].text_or("") == "ours");
 }
 
+TEST_CASE("a configuration goes with its owner, the others' owners stay") {
+    const Value wanted = owned(configured(Phase::mutating), "muster-operator", "u1");
+    Value present = configured(Phase::mutating);
+    present.at("metadata")
+        .set("ownerReferences", api::parsed_yaml("[{kind: Namespace, name: theirs, uid: u0}, "
+                                                 "{kind: ClusterRole, name: muster-operator, "
+                                                 "uid: of-before}]"));
+    const auto made = corrected(present, wanted);
+    REQUIRE(made);
+    const auto& owners = (*made)["metadata"]["ownerReferences"].items();
+    REQUIRE(owners.size() == 2);
+    CHECK(owners[0]["uid"].text_or("") == "u1");
+    CHECK(owners[1]["name"].text_or("") == "theirs");
+    CHECK(!corrected(*made, wanted));
+    CHECK(!corrected(*made, configured(Phase::mutating)));
+}
+
 Value crd(const Address& address) {
     api::Conversion conversion;
     conversion.service_namespace = address.service_namespace;

@@ -1,0 +1,233 @@
+# test/kube/operator_pods.py - plays the one node of a cluster: pods of the operator are processes of this machine, with their
+# container's arguments and their service account's token; all other pods say what a kubelet would say of them.
+import asyncio
+import datetime
+import http.client
+import pathlib
+import signal
+import subprocess
+import threading
+import time
+
+import kinds
+from cluster import free_ports
+from conftest import MUSTER
+from outside import PATCH, Client
+
+NODE = "node"
+WAYS = """apiVersion: apiserver.k8s.io/v1beta1
+kind: EgressSelectorConfiguration
+egressSelections:
+- name: cluster
+  connection:
+    proxyProtocol: HTTPConnect
+    transport: {{tcp: {{url: "http://127.0.0.1:{port}"}}}}
+"""
+
+
+class ServiceNetwork:
+    """The way of the API server into the cluster: it asks for the address of a Service, and gets to a pod that is ready."""
+
+    def __init__(self):
+        self.place = lambda ip, port: None  # The port on this machine, or None.
+        self.loop = asyncio.new_event_loop()
+        self.server = self.loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        self.port = self.server.sockets[0].getsockname()[1]
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
+
+    def stop(self) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(timeout=10)
+
+    async def _serve(self, reader, writer):
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            ip, _, port = head.split()[1].decode().rpartition(":")
+            there = await self.loop.run_in_executor(None, self.place, ip, int(port))
+            if there is None:
+                writer.write(b"HTTP/1.1 502 Nobody\r\n\r\n")
+                return
+            there_reader, there_writer = await asyncio.open_connection("127.0.0.1", there)
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            await asyncio.gather(self._carry(reader, there_writer), self._carry(there_reader, writer))
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    @staticmethod
+    async def _carry(reader, writer):
+        try:
+            while piece := await reader.read(65536):
+                writer.write(piece)
+                await writer.drain()
+        except OSError:
+            pass
+        writer.close()
+
+
+class OperatorPod:
+    """A pod of the operator as a process. Its ports are others than it says: several are on one machine."""
+
+    def __init__(self, cluster, client: Client, pod: dict, folder: pathlib.Path):
+        self.pod, self.folder, self.process, self.told, self.ending = pod, folder, None, "", 0.0
+        self.spec = pod["spec"]["containers"][0]
+        self.ports = {each["name"]: port for each, port in zip(self.spec["ports"], free_ports(len(self.spec["ports"])))}
+        folder.mkdir()
+        self._write_config(client)
+        meta = pod["metadata"]
+        status, answer = client.ask("POST", f"/api/v1/namespaces/{meta['namespace']}/serviceaccounts/"
+                                            f"{pod['spec']['serviceAccountName']}/token", {"spec": {"expirationSeconds": 3600}})
+        assert status == 201, answer
+        kubeconfig = cluster.write_kubeconfig(f"pod-{meta['uid']}", user={"token": answer["status"]["token"]})
+        self.command = [str(MUSTER), *(self._here(each) for each in self.spec["args"]), "--kubeconfig", str(kubeconfig),
+                        "--health-probe-bind-address", f"127.0.0.1:{self.ports['probes']}"]
+        if "metrics" in self.ports:
+            self.command += ["--metrics-bind-address", f"127.0.0.1:{self.ports['metrics']}"]
+        self.log = (cluster.folder / "pods.log").open("a")
+        self.log.write(f"--- {meta['name']}: {' '.join(self.command)}\n")
+        self.log.flush()
+        self.process = subprocess.Popen(self.command, stdout=self.log, stderr=self.log)
+
+    def _write_config(self, client: Client) -> None:
+        """The files of its ConfigMaps, where the container has them."""
+        maps = {volume["name"]: volume["configMap"]["name"] for volume in self.pod["spec"]["volumes"] if "configMap" in volume}
+        self.mounts = {}
+        for mount in self.spec["volumeMounts"]:
+            if mount["name"] not in maps:
+                continue
+            place = self.mounts[mount["mountPath"]] = self.folder / mount["name"]
+            place.mkdir()
+            answer = client.insist("GET", f"/api/v1/namespaces/{self.pod['metadata']['namespace']}/configmaps/{maps[mount['name']]}")
+            for name, text in answer["data"].items():
+                (place / name).write_text(text)
+
+    def _here(self, argument: str) -> str:
+        for inside, outside in self.mounts.items():
+            argument = argument.replace(inside, str(outside))
+        if argument.startswith("--webhook-listen="):
+            return f"--webhook-listen=127.0.0.1:{self.ports['webhooks']}"
+        return argument
+
+    def probe(self, which: str) -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports[self.spec[which]["httpGet"]["port"]], timeout=3)
+        try:
+            connection.request("GET", self.spec[which]["httpGet"]["path"])
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+    def end(self) -> bool:
+        """First what it does before the end, then SIGTERM. True when it is over."""
+        now = time.time()
+        if not self.ending:
+            self.ending = now + self.spec["lifecycle"]["preStop"]["sleep"]["seconds"]
+        if now >= self.ending and self.process.poll() is None and not self.told:
+            self.told = "ended"
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.poll() is not None
+
+
+class Kubelet:
+    """Looks at all pods again and again."""
+
+    def __init__(self, cluster, network: ServiceNetwork, seconds: float = 1.0):
+        self.cluster, self.network, self.seconds = cluster, network, seconds
+        self.client = Client(cluster)
+        self.operators: dict[str, OperatorPod] = {}  # By uid of the pod.
+        self.said: dict[str, str] = {}               # What was last said of a pod.
+        self.began: dict[str, float] = {}
+        self.forever: set[str] = set()               # Names of pods that do not end by themselves.
+        self.restarts = 0
+        self.ending = False
+        network.place = self._place
+        kinds.add_node(cluster, NODE, "64")
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def stop(self) -> None:
+        self.ending = True
+        self.thread.join(timeout=30)
+        for one in self.operators.values():
+            one.process.kill()
+            one.process.wait()
+
+    def _run(self) -> None:
+        beat = 0.0
+        while not self.ending:
+            if time.time() - beat > 8:
+                beat = time.time()
+                self._say_ready()
+            status, listed = self.client.ask("GET", "/api/v1/pods")
+            for pod in listed["items"] if status == 200 else []:
+                if "nodeName" in pod["spec"]:
+                    self._look(pod)
+            time.sleep(0.2)
+
+    def _say_ready(self) -> None:
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self.client.ask("PATCH", f"/api/v1/nodes/{NODE}/status", {"status": {"conditions": [
+            {"type": "Ready", "status": "True", "reason": "Test", "lastHeartbeatTime": now, "lastTransitionTime": now}]}}, PATCH)
+
+    def _look(self, pod: dict) -> None:
+        uid, image = pod["metadata"]["uid"], pod["spec"]["containers"][0]["image"]
+        self.began.setdefault(uid, time.time())
+        if image.rpartition(":")[0].endswith("muster"):
+            return self._look_at_operator(pod)
+        if "deletionTimestamp" in pod["metadata"]:
+            return self._remove(pod)
+        age = time.time() - self.began[uid]
+        ends = pod["spec"]["restartPolicy"] == "Never" and pod["metadata"]["name"] not in self.forever
+        return self._say(pod, "Succeeded" if ends and age > self.seconds else "Running", True)
+
+    def _look_at_operator(self, pod: dict) -> None:
+        uid = pod["metadata"]["uid"]
+        one = self.operators.get(uid)
+        if one is None:
+            one = self.operators[uid] = OperatorPod(self.cluster, self.client, pod, self.cluster.folder / f"pod-files-{uid}")
+        if "deletionTimestamp" in pod["metadata"]:
+            if one.end():
+                self._remove(pod)
+            return
+        if one.process.poll() is not None:
+            self.restarts += 1
+            one.process = subprocess.Popen(one.command, stdout=one.log, stderr=one.log)
+        self._say(pod, "Running", one.probe("readinessProbe"))
+
+    def _say(self, pod: dict, phase: str, ready: bool) -> None:
+        meta = pod["metadata"]
+        if self.said.get(meta["uid"]) == f"{phase} {ready}" or pod["status"]["phase"] in ("Succeeded", "Failed"):
+            return
+        self.said[meta["uid"]] = f"{phase} {ready}"
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        truth = {True: "True", False: "False"}[ready and phase == "Running"]
+        state = {"running": {"startedAt": now}} if phase == "Running" else {"terminated": {"exitCode": 0, "finishedAt": now}}
+        self.client.ask("PATCH", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status", {"status": {
+            "phase": phase, "startTime": now, "podIPs": [{"ip": f"10.0.0.{len(self.said) % 250 + 1}"}],
+            "podIP": f"10.0.0.{len(self.said) % 250 + 1}",
+            "conditions": [{"type": kind, "status": truth, "lastTransitionTime": now} for kind in ("Ready", "ContainersReady")] +
+                          [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in ("PodScheduled", "Initialized")],
+            "containerStatuses": [{"name": c["name"], "image": c["image"], "imageID": "", "ready": ready, "started": True,
+                                   "restartCount": 0, "state": state} for c in pod["spec"]["containers"]]}}, PATCH)
+
+    def _remove(self, pod: dict) -> None:
+        meta = pod["metadata"]
+        self.client.ask("DELETE", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}", {
+            "gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
+
+    def _place(self, ip: str, port: int) -> int | None:
+        """Asked by the network's threads."""
+        client = Client(self.cluster)
+        for service in client.insist("GET", "/api/v1/services")["items"]:
+            target = next((each["targetPort"] for each in service["spec"]["ports"] if each["port"] == port), None)
+            if service["spec"].get("clusterIP") != ip or target is None:
+                continue
+            wanted = service["spec"].get("selector", {}).items()
+            for one in list(self.operators.values()):
+                chosen = wanted <= one.pod["metadata"]["labels"].items() and one.process.poll() is None
+                if chosen and target in one.ports and one.probe("readinessProbe"):
+                    return one.ports[target]
+        return None

@@ -1,0 +1,197 @@
+# test/kube/outside.py - what a cluster looks like from outside: an administrator who keeps asking, and one who watches whether
+# what must hold of queues holds after every change.
+import collections
+import http.client
+import json
+import threading
+import time
+
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
+PATCH = "application/merge-patch+json"
+
+
+class Client:
+    """The administrator over one connection, which is made again when it breaks. Of one thread."""
+
+    def __init__(self, cluster, timeout: float = 20):
+        self.cluster, self.timeout, self.connection = cluster, timeout, None
+
+    def ask(self, method: str, path: str, body=None, content_type: str = "application/json") -> tuple[int, dict]:
+        """Status 0: nobody answered; whether it was done is not known."""
+        try:
+            self.connection = self.connection or self.cluster.connection(self.timeout)
+            self.connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": content_type})
+            answer = self.connection.getresponse()
+            text = answer.read()
+            return answer.status, json.loads(text) if "json" in answer.getheader("Content-Type", "") else {}
+        except (OSError, http.client.HTTPException, ValueError):
+            if self.connection:
+                self.connection.close()
+            self.connection = None
+            return 0, {}
+
+    def insist(self, method: str, path: str, body=None, content_type: str = "application/json", patience: float = 90) -> dict:
+        """Asks until it is done. What was done by a request that nobody answered is there already."""
+        deadline = time.time() + patience
+        while True:
+            status, answer = self.ask(method, path, body, content_type)
+            if status in (200, 201, 202) or (status == 409 and method == "POST") or (status == 404 and method == "DELETE"):
+                return answer
+            assert status == 0 or status == 409 or status == 429 or status >= 500, (method, path, status, answer)
+            assert time.time() < deadline, (method, path, status, answer)
+            time.sleep(0.2)
+
+
+def holds(workload: dict) -> dict:
+    """What a Workload holds of its queue: its admission, until it is finished."""
+    return {} if is_true(workload, "Finished") else workload.get("status", {}).get("admission") or {}
+
+
+def is_true(thing: dict, kind: str) -> bool:
+    return any(c["type"] == kind and c["status"] == "True" for c in thing.get("status", {}).get("conditions", []))
+
+
+def cpus(text: str) -> int:
+    """In thousandths."""
+    return int(text[:-1]) if text.endswith("m") else int(text) * 1000
+
+
+def used(admission: dict) -> int:
+    return sum(cpus(each["resourceUsage"]["cpu"]) for each in admission.get("podSetAssignments", []))
+
+
+def asked(workload: dict) -> int:
+    return sum(pods.get("count", 1) * sum(cpus(c["resources"]["requests"]["cpu"]) for c in pods["template"]["spec"]["containers"])
+               for pods in workload["spec"]["podSets"])
+
+
+class Outside:
+    """Watches all Workloads of a cluster. After every change: no queue and no cohort holds more than its quota, nobody is
+    admitted anew who was not evicted, nobody holds anything after the end, nobody vanishes whom nobody has deleted."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.queue_limits: dict[str, int] = {}   # By ClusterQueue, what it may hold at most with what it may borrow.
+        self.cohort_of: dict[str, str] = {}
+        self.cohort_limits: dict[str, int] = {}
+        self.seen: dict[str, dict] = {}          # "namespace/name" to the Workload.
+        self.held = collections.Counter()        # By ClusterQueue.
+        self.faults: list[str] = []
+        self.changes = self.admissions = self.evictions = self.finishes = self.lists = 0
+        self.may_vanish: set[str] = set()        # Namespaces whose Workloads somebody deletes.
+        self.told: list = []                     # Called with each change, on the watching thread.
+        self._version, self._ending = "", False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def know_queue(self, name: str, cpu: int, cohort: str = "", borrowing: int | None = None) -> None:
+        """Its limits, before anything is in it."""
+        if cohort:
+            self.cohort_of[name] = cohort
+            self.cohort_limits[cohort] = self.cohort_limits.get(cohort, 0) + cpu * 1000
+        if not cohort or borrowing is not None:
+            self.queue_limits[name] = (cpu + (borrowing or 0)) * 1000
+
+    def stop(self) -> None:
+        self._ending = True
+        self._thread.join(timeout=30)
+
+    def check(self) -> None:
+        assert self._thread.is_alive(), "nobody watches any more"
+        assert not self.faults, "\n".join(self.faults[:20])
+
+    def _run(self) -> None:
+        while not self._ending:
+            try:
+                if not self._version:
+                    self._list()
+                self._watch()
+            except (OSError, http.client.HTTPException, ValueError):
+                time.sleep(0.1)
+
+    def _list(self) -> None:
+        """Not all that came between was seen: only the new state is judged."""
+        status, answer = self.cluster.request("GET", WORKLOADS, timeout=20)
+        if status != 200:
+            raise OSError(status)
+        self.lists += 1
+        now = {self._name(each): each for each in answer["items"]}
+        for name in self.seen.keys() - now.keys():
+            self._take(name, None)
+        # All at once, for states between are not those of one moment: first who holds less, then who holds more.
+        for name, workload in sorted(now.items(), key=lambda item: used(holds(item[1]))):
+            if self.seen.get(name, {}).get("metadata", {}).get("resourceVersion") != workload["metadata"]["resourceVersion"]:
+                self._take(name, workload, is_next=False)
+        self._version = answer["metadata"]["resourceVersion"]
+
+    def _watch(self) -> None:
+        connection = self.cluster.connection(5)
+        try:
+            connection.request("GET", f"{WORKLOADS}?watch=true&allowWatchBookmarks=true&resourceVersion={self._version}")
+            answer = connection.getresponse()
+            if answer.status != 200:
+                self._version = "" if answer.status == 410 else self._version
+                raise OSError(answer.status)
+            while line := self._line(connection, answer):
+                self._event(json.loads(line))
+        finally:
+            connection.close()
+
+    def _line(self, connection, answer) -> bytes:
+        """Empty at the end."""
+        return b"" if self._ending else answer.readline()
+
+    def _event(self, event: dict) -> None:
+        what, thing = event["type"], event["object"]
+        if what == "ERROR":
+            self._version = "" if thing.get("code") == 410 else self._version
+            raise OSError(thing.get("message", ""))
+        self._version = thing["metadata"]["resourceVersion"]
+        if what != "BOOKMARK":
+            self._take(self._name(thing), None if what == "DELETED" else thing)
+
+    @staticmethod
+    def _name(workload: dict) -> str:
+        return f"{workload['metadata']['namespace']}/{workload['metadata']['name']}"
+
+    def _take(self, name: str, workload: dict | None, is_next: bool = True) -> None:
+        before = self.seen.get(name, {})
+        old, new = holds(before), holds(workload or {})
+        if workload is None:
+            self.seen.pop(name, None)
+            if name.split("/")[0] not in self.may_vanish:
+                self.faults.append(f"{name} has vanished")
+        else:
+            self.seen[name] = workload
+        self.changes += 1
+        if old:
+            self.held[old["clusterQueue"]] -= used(old)
+        if new:
+            self.held[new["clusterQueue"]] += used(new)
+            self._judge(name, before, workload, old if is_next else new)
+            if not old:
+                self.admissions += 1
+        if old and not new and workload and not is_true(workload, "Finished"):
+            self.evictions += 1
+            if is_next and not is_true(before, "Evicted") and not is_true(workload, "Evicted"):
+                self.faults.append(f"{name} lost its admission and was not evicted")
+        if workload and is_true(workload, "Finished") and not is_true(before, "Finished"):
+            self.finishes += 1
+        elif workload and is_true(before, "Finished") and not is_true(workload, "Finished"):
+            self.faults.append(f"{name} was finished and is not any more")
+        for tell in list(self.told):
+            tell(name, workload)
+
+    def _judge(self, name: str, before: dict, workload: dict, old: dict) -> None:
+        new = holds(workload)
+        if used(new) != asked(workload):
+            self.faults.append(f"{name} asks for {asked(workload)} and holds {used(new)}")
+        if old and old != new:
+            self.faults.append(f"{name} was admitted twice: {old} {new}")
+        queue = new["clusterQueue"]
+        cohort = self.cohort_of.get(queue, "")
+        inside = [each for each, its in self.cohort_of.items() if cohort and its == cohort]
+        for what, held, limit in [(queue, self.held[queue], self.queue_limits.get(queue)),
+                                  (cohort, sum(self.held[each] for each in inside), self.cohort_limits.get(cohort))]:
+            if limit is not None and held > limit and not old:
+                self.faults.append(f"{what} holds {held} of {limit} with {name} at {workload['metadata']['resourceVersion']}")

@@ -1,0 +1,188 @@
+# test/kube/test_guide.py - docs/operator.md, command by command, with the real helm and kubectl; the operator's pods are
+# processes that have their service account's rights.
+import pathlib
+import re
+import shutil
+import tempfile
+import threading
+import time
+
+import pytest
+import yaml
+
+import kinds
+import moved
+from conftest import ROOT, until
+from outside import Client, is_true
+from place import JOBS, WORKLOADS, Place
+
+GUIDE = ROOT / "docs/operator.md"
+NS = "muster-system"
+CONFIGURATIONS = [f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/muster-{kind}-webhook-configuration"
+                  for kind in ("mutating", "validating")]
+
+
+def commands(section: str) -> list[str]:
+    """The `$` lines of a section of the guide."""
+    text = re.search(rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", GUIDE.read_text(), re.M | re.S).group(1)
+    return [line[2:] for block in re.findall(r"^```console\n(.*?)^```", text, re.M | re.S)
+            for line in block.splitlines() if line.startswith("$ ")]
+
+
+def follow(place, section: str) -> None:
+    found = commands(section)
+    assert found, section
+    for line in found:
+        place.type(line)
+
+
+@pytest.fixture(scope="module")
+def place():
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-kube-"))
+    made = None
+    try:
+        made = Place(folder)
+        yield made
+    finally:
+        if made:
+            made.stop()
+            print(made.said()[-6000:])
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def nothing_is_left(place) -> None:
+    """Of what would be in the way of others."""
+    until("nobody is asked any more", lambda: all(place.client.ask("GET", path)[0] == 404 for path in CONFIGURATIONS))
+    roles = place.get("/apis/rbac.authorization.k8s.io/v1/clusterroles")["items"]
+    assert [role["metadata"]["name"] for role in roles if "muster" in role["metadata"]["name"]] == []
+    until("its pods have ended", lambda: all(one.process.poll() is not None for one in place.kubelet.operators.values()))
+
+
+def test_install_and_see_that_it_works(place):
+    follow(place, "Install")
+    deployment = place.get(f"/apis/apps/v1/namespaces/{NS}/deployments/muster-operator")
+    assert deployment["status"]["readyReplicas"] == 2
+    follow(place, "See that it works")
+    place.make_job("asked")
+    assert place.get(f"{JOBS}/asked")["spec"]["suspend"] is True, "no webhook was asked"
+    until("it is finished", lambda: is_true(place.workload_of("asked"), "Finished"))
+    # The other version of an object is converted by the operator.
+    older = place.get(f"/apis/{kinds.KUEUE}/v1beta1/namespaces/default/localqueues/first-queue")
+    assert older["spec"]["clusterQueue"] == "first-queue"
+    assert place.kubelet.restarts == 0
+
+
+def test_upgrade_while_work_runs_and_jobs_are_made(place):
+    place.make_job("through")
+    pods = place.keep_running("through")
+    before = {one.pod["metadata"]["name"] for one in place.kubelet.operators.values()}
+    refused, made, over = [], [], threading.Event()
+
+    def submit() -> None:
+        client = Client(place.cluster)
+        while not over.is_set():
+            body = kinds.job(f"during-{len(made) + len(refused)}", "first-queue", cpu="100m")
+            status, answer = client.ask("POST", JOBS, body)
+            made.append(body["metadata"]["name"]) if status == 201 else refused.append(answer)
+            time.sleep(0.2)
+    thread = threading.Thread(target=submit)
+    thread.start()
+    try:
+        follow(place, "Upgrade")
+        until("the old pods are gone", lambda: not before & {
+            pod["metadata"]["name"] for pod in place.get(f"/api/v1/namespaces/{NS}/pods")["items"]})
+    finally:
+        over.set()
+        thread.join(timeout=30)
+    assert refused == [] and len(made) > 10
+    now = [one for one in place.kubelet.operators.values() if one.process.poll() is None]
+    assert len(now) == 2 and all("--log-level=debug" in one.command for one in now)
+    assert place.pods_of("through") == pods
+    assert not any(c["type"] == "Evicted" for c in place.workload_of("through")["status"]["conditions"])
+    suspended = [name for name in made if not is_true(place.workload_of(name), "Admitted")]
+    for name in suspended:
+        until(f"{name} is admitted", lambda name=name: is_true(place.workload_of(name), "Admitted"))
+
+
+def test_remove_leaves_what_runs_and_nothing_in_the_way(place):
+    pods = place.pods_of("through")
+    follow(place, "Remove")
+    nothing_is_left(place)
+    assert place.pods_of("through") == pods and is_true(place.workload_of("through"), "Admitted")
+    place.make_job("afterwards", queue="nobody-looks")
+    place.client.insist("DELETE", f"{JOBS}/afterwards")
+
+
+def test_plain_manifests_do_the_same(place):
+    """They find what the chart has left."""
+    pods = place.pods_of("through")
+    apply = re.search(r"^kubectl apply --server-side .*$", GUIDE.read_text(), re.M).group(0)
+    place.type(apply)
+    place.type(f"kubectl rollout status deployment/muster-operator --namespace {NS} --timeout=60s")
+    place.type("kubectl get --raw " + CONFIGURATIONS[0])
+    place.make_job("plain")
+    assert place.get(f"{JOBS}/plain")["spec"]["suspend"] is True
+    until("it is finished", lambda: is_true(place.workload_of("plain"), "Finished"))
+    assert place.pods_of("through") == pods
+    remove = re.search(r"`(kubectl delete -f deploy/manifests)`", GUIDE.read_text()).group(1)
+    place.type(remove)
+    nothing_is_left(place)
+    place.type(re.search(r"^kubectl delete -f deploy/crds$", GUIDE.read_text(), re.M).group(0))
+    assert place.client.ask("GET", WORKLOADS)[0] == 404
+
+
+def test_move_from_kueue_and_back(place):
+    kueue = moved.Kueue(place.cluster, place.client, place.home)
+    kueue.install()
+    kueue.admit("runs", cpu=2)
+    kueue.wait_for("waits", cpu=7)
+    pods = place.keep_running("runs")
+    before = kueue.state("runs")
+    kueue.ask_webhooks()
+    lines = commands("Move from Kueue")
+    back = next(i for i, line in enumerate(lines) if "uninstall" in line)
+    for line in lines[:back]:
+        place.type(line)
+    until("what waited is still told why", lambda: "insufficient" in kueue.message("waits"))
+    assert place.pods_of("runs") == pods and kueue.state("runs") == before, "what runs was touched"
+    until("Muster converts", lambda: kueue.converter() == f"{NS}/muster-webhook-service")
+    older = place.get(f"/apis/{kinds.KUEUE}/v1beta1/namespaces/default/workloads")["items"]
+    assert {each["spec"].get("queueName") for each in older} == {"team"}
+    place.kubelet.forever.clear()
+    until("one is finished, the other runs", lambda: is_true(kueue.workload("runs"), "Finished") and kueue.is_unsuspended("waits"))
+    pods = place.keep_running("waits")
+    for line in lines[back:]:
+        place.type(line)
+    nothing_is_left(place)
+    assert place.pods_of("waits") == pods and is_true(kueue.workload("waits"), "Admitted")
+    assert kueue.converter() == "kueue-system/kueue-webhook-service"
+    assert kueue.crds_are_its_own()
+    kueue.remove()
+
+
+def test_move_from_kuberay_and_mcad(place):
+    ray = moved.Ray(place.cluster, place.client)
+    ray.install()
+    ray.run("alive")
+    wrappers = moved.Mcad(place.cluster, place.client)
+    wrappers.install()
+    wrappers.run("wrapped")
+    pods = ray.pods("alive") + wrappers.pods("wrapped")
+    assert len(pods) == 4
+    follow(place, "Move from KubeRay and MCAD")
+    until("the Ray cluster is looked after", lambda: ray.is_looked_after("alive"))
+    time.sleep(2)
+    assert ray.pods("alive") + wrappers.pods("wrapped") == pods
+    assert wrappers.get("wrapped")["status"]["state"] == "Running"
+    ray.grow("alive")
+    until("it grows", lambda: len(ray.pods("alive")) == 4)
+    place.type(f"helm uninstall muster --namespace {NS} --wait")
+    nothing_is_left(place)
+    assert set(pods) <= set(ray.pods("alive") + wrappers.pods("wrapped"))
+
+
+def test_the_guide_names_no_step_that_is_not_tried():
+    text = GUIDE.read_text()
+    tried = {"Install", "See that it works", "Upgrade", "Move from Kueue", "Move from KubeRay and MCAD", "Remove"}
+    assert {section for section in re.findall(r"^## (.*)$", text, re.M) if "```console" in text and commands(section)} == tried
+    assert yaml.safe_load((ROOT / "deploy/helm/muster/Chart.yaml").read_text())["name"] == "muster"

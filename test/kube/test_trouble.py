@@ -1,0 +1,423 @@
+# test/kube/test_trouble.py - what goes wrong around an operator that has hundreds of Workloads to decide about: whatever it is,
+# no quota is exceeded for a moment, nothing is lost, nothing admitted twice, and all comes to its end.
+import concurrent.futures
+import copy
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+import pytest
+import yaml
+
+import access
+import crowd
+import kinds
+from conftest import ROOT, Cluster, until
+from crowd import WORKLOADS, Crowd, Lives
+from outside import PATCH, Client, Outside, is_true
+from proxy import Proxy
+from test_operator import Operator
+
+MANY = int(os.environ.get("MUSTER_MANY", "500"))  # The full figure is 10000.
+WRITERS = 6
+LEASE = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
+LEASE_PATH = "/apis/coordination.k8s.io/v1/namespaces/muster-system/leases/muster-operator"
+ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/muster-operator"
+FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
+WRITES = {"create", "update", "patch", "delete", "deletecollection"}
+SOMEBODYS = {"whose": "somebody's", "deep": {"list": [1, {"a": None, "b": 2.5}]}}
+KEPT = {"whose": "somebody's", "deep": {"list": [1, {"b": 2.5}]}}  # Without nulls, which a merge patch removes.
+
+
+class Stage:
+    """A control plane, an operator with the rights of its account and no others behind a proxy, and who watches from outside."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.cluster = Cluster(folder, with_controllers=True).start()
+        self.proxy = Proxy(self.cluster.port, 1)
+        access.install(self.cluster)
+        self.kubeconfig = self.cluster.write_kubeconfig(
+            "proxied", user={"token": access.token(self.cluster)}, cluster={"server": f"https://127.0.0.1:{self.proxy.port}"})
+        self.operators: list[Operator] = []
+        self.operator = self.start()
+        self.client, self.outside, self.lives = Client(self.cluster), None, None
+
+    def start(self, *flags: str, **more) -> Operator:
+        self.operators.append(Operator(self.cluster, *flags, kubeconfig=self.kubeconfig, **more).start())
+        return self.operators[-1]
+
+    def watch(self) -> None:
+        """As soon as there are Workloads."""
+        self.outside = Outside(self.cluster)
+        self.lives = Lives(self.cluster, self.outside)
+        crowd.make_queues(self.cluster, self.outside)
+
+    def crowd(self, ns: str, count: int = 250, jobs: int = 0, seconds: float = 4) -> Crowd:
+        return Crowd(self.cluster, self.outside, ns, count, jobs, seconds)
+
+    def restart(self, name: str) -> None:
+        """Killed, and started again."""
+        self.cluster.kill(name)
+        self.cluster.start()
+
+    def stop(self) -> None:
+        for one in self.operators:
+            if one.process.poll() is None:
+                one.kill()
+        for one in (self.lives, self.outside):
+            if one:
+                one.stop()
+        self.proxy.stop()
+        self.cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def bare():
+    """The operator is started before any of its kinds is there."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-kube-"))
+    made = None
+    try:
+        made = Stage(folder)
+        yield made
+    finally:
+        if made:
+            made.stop()
+            print((folder / "operator.log").read_text()[-8000:])
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def ready(bare):
+    """The kinds have come, with fields that Muster has never heard of."""
+    until("it says what it waits for", lambda: "workloads.kueue.x-k8s.io/v1beta2" in bare.operator.log.read_text())
+    assert bare.operator.process.poll() is None and bare.operator.lines.empty()
+    # One after the other: in between, some of them are there and others are not.
+    crds = [extended(each) for group in (kinds.KUEUE, "ray.io", "workload.codeflare.dev") for each in kinds.crds(group)]
+    for each in sorted(crds, key=lambda crd: "workloads." in crd["metadata"]["name"]):
+        kinds.install(bare.cluster, [each])
+    until("they are served", lambda: all(bare.client.ask("GET", path_of(each))[0] == 200 for each in crds))
+    bare.operator.wait_ready()
+    bare.watch()
+    return bare
+
+
+@pytest.fixture
+def stage(ready):
+    """Afterwards all that was broken is whole again, and nothing was ever wrong."""
+    before = ready.outside.admissions, ready.outside.evictions, ready.outside.lists
+    began = time.time()
+    yield ready
+    now = ready.outside.admissions, ready.outside.evictions, ready.outside.lists
+    print("admissions, evictions, lists: %d %d %d" % tuple(b - a for a, b in zip(before, now)),
+          f"in {time.time() - began:.1f} s")
+    ready.outside.check()
+    assert ready.operator.process.poll() is None, ready.operator.log.read_text()[-3000:]
+
+
+def extended(crd: dict) -> dict:
+    """With a field in spec and one in status whose names only somebody else knows."""
+    made = copy.deepcopy(crd)
+    for version in made["spec"]["versions"]:
+        parts = version["schema"]["openAPIV3Schema"]["properties"]
+        for part in ("spec", "status"):
+            if "properties" in parts.get(part, {}):
+                parts[part]["properties"]["somebodys"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return made
+
+
+def path_of(crd: dict) -> str:
+    spec = crd["spec"]
+    return f"/apis/{spec['group']}/{next(v['name'] for v in spec['versions'] if v['storage'])}/{spec['names']['plural']}?limit=1"
+
+
+def test_kinds_that_were_missing_at_the_start_are_worked_on_when_they_come(stage):
+    stage.crowd("late", 60, jobs=10, seconds=1).wait_over()
+
+
+def test_the_operator_is_killed_again_and_again(stage):
+    chance = random.Random(7)
+    crowd = stage.crowd("killed", 300, jobs=30, seconds=6)
+    kills = 0
+    while crowd.over() < crowd.count and kills < 25:
+        time.sleep(chance.uniform(0, 0.3))
+        if chance.random() < 0.7:  # Others are killed before they have seen anything.
+            stage.operator.wait_ready()
+            time.sleep(chance.uniform(0, 0.3))
+        stage.operator.kill()
+        stage.operator.start()
+        kills += 1
+    stage.operator.wait_ready()
+    crowd.wait_over()
+    print("kills:", kills, "over before the last:", crowd.over())
+
+
+def test_the_work_goes_from_leader_to_leader(stage, tmp_path):
+    config = tmp_path / "election.yaml"
+    config.write_text(yaml.safe_dump({"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", "leaderElection": {
+        "leaderElect": True, "resourceNamespace": "muster-system", "resourceName": "muster-operator", **LEASE}}))
+    stage.operator.stop()
+    leader = stage.start("--config", str(config))
+    assert leader.line() == "leading" and leader.line() == "ready"
+    crowd = stage.crowd("leaders", 300, seconds=6)
+    for turn in range(4):
+        follower = stage.start("--config", str(config))
+        until("the next one waits", lambda: follower.process.poll() is None and stage.client.ask("GET", LEASE_PATH)[0] == 200)
+        time.sleep(1)
+        began = time.time()
+        if turn % 2:
+            assert leader.stop() == 0
+        else:
+            leader.kill()
+        assert follower.line() == "leading"
+        assert time.time() - began < (2 if turn % 2 else 5), "at once when it was told to end, else when the Lease is over"
+        leader = follower
+    crowd.wait_over()
+    assert leader.stop() == 0
+    stage.operator = stage.start().wait_ready()
+
+
+@pytest.mark.parametrize("name", ["kube-apiserver", "etcd"])
+def test_the_server_or_its_store_is_killed(stage, name):
+    crowd = stage.crowd(f"killed-{name}", 200, jobs=10, seconds=8)
+    for _ in range(3):
+        time.sleep(1)
+        stage.restart(name)
+    crowd.wait_over()
+    assert crowd.over() == crowd.count
+
+
+def test_the_server_takes_seconds_for_every_answer(stage):
+    crowd = stage.crowd("slow", 120, seconds=2)
+    stage.proxy.latency = 1.0  # Each way.
+    time.sleep(8)
+    stage.proxy.latency = 0.0
+    server = stage.cluster.running["kube-apiserver"]
+    for _ in range(3):
+        server.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        server.send_signal(signal.SIGCONT)
+        time.sleep(0.2)
+    crowd.wait_over()
+
+
+def test_the_server_has_no_time_for_it(stage):
+    """A priority level without a seat: all its requests are answered 429 with Retry-After, as a busy server does."""
+    stage.client.insist("POST", f"{FLOWS}/prioritylevelconfigurations", {"metadata": {"name": "jail"}, "spec": {
+        "type": "Limited", "limited": {"nominalConcurrencyShares": 0, "lendablePercent": 0, "borrowingLimitPercent": 0,
+                                       "limitResponse": {"type": "Reject"}}}})
+    everything = {"resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}],
+                  "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+                  "subjects": [{"kind": "ServiceAccount", "serviceAccount": {"namespace": access.NAMESPACE, "name": access.ACCOUNT}}]}
+    schema = {"metadata": {"name": "jail"}, "spec": {"matchingPrecedence": 2, "priorityLevelConfiguration": {"name": "jail"},
+                                                     "rules": [everything]}}
+    crowd = stage.crowd("busy", 200, jobs=10, seconds=4)
+    for turn in range(3):
+        stage.client.insist("POST", f"{FLOWS}/flowschemas", schema)
+        time.sleep(2)
+        if turn == 1:  # One that begins among them.
+            stage.operator.kill()
+            stage.operator.start()
+            time.sleep(1)
+        stage.client.insist("DELETE", f"{FLOWS}/flowschemas/jail")
+        time.sleep(0.5)
+    stage.operator.wait_ready()
+    crowd.wait_over()
+    assert "429" in stage.operator.log.read_text()
+
+
+def test_writes_are_forbidden_for_a_while(stage):
+    role = stage.client.insist("GET", ROLE)
+    readable = {**role, "rules": [{**rule, "verbs": [v for v in rule["verbs"] if v not in WRITES]} for rule in role["rules"]]}
+    readable["rules"] = [rule for rule in readable["rules"] if rule["verbs"]]
+    crowd = stage.crowd("forbidden", 150, jobs=10, seconds=3)
+    time.sleep(1)
+    stage.client.insist("PATCH", ROLE, {"rules": readable["rules"]}, PATCH)
+    time.sleep(3)
+    held = sum(stage.outside.held.values())
+    admissions = stage.outside.admissions
+    time.sleep(1)
+    assert stage.outside.admissions == admissions and sum(stage.outside.held.values()) <= held
+    stage.client.insist("PATCH", ROLE, {"rules": role["rules"]}, PATCH)
+    crowd.wait_over()
+
+
+def alarm(cluster, action: str) -> None:
+    """What etcd says when its disk is full: it answers no writes any more."""
+    at = f"http://127.0.0.1:{cluster.etcd_port}/v3/maintenance/"
+
+    def ask(path: str, body: dict) -> dict:
+        return json.load(urllib.request.urlopen(at + path, json.dumps(body).encode(), timeout=10))
+    member = ask("status", {})["header"]["member_id"]
+    ask("alarm", {"action": action, "memberID": member, "alarm": "NOSPACE"})
+
+
+def test_the_store_takes_no_writes_for_a_while(stage):
+    crowd = stage.crowd("full", 150, jobs=10, seconds=3)
+    time.sleep(1)
+    alarm(stage.cluster, "ACTIVATE")
+    try:
+        time.sleep(4)
+    finally:
+        alarm(stage.cluster, "DEACTIVATE")
+    crowd.wait_over()
+
+
+def test_the_clock_jumps(stage, tmp_path):
+    """That of the wall, as when somebody sets it; the machine's own goes on."""
+    library, clock = tmp_path / "clock_shift.so", tmp_path / "clock"
+    subprocess.run(["c++", "-std=c++20", "-O1", "-shared", "-fPIC", "-o", str(library), str(ROOT / "test/kube/clock_shift.cpp")],
+                   check=True, timeout=60)
+
+    def set_clock(seconds: int) -> None:
+        with clock.open("r+b" if clock.exists() else "wb") as file:
+            file.write(struct.pack("<q", seconds))
+    set_clock(0)
+    assert stage.operator.stop() == 0
+    stage.operator = stage.start("--leader-elect", env={"LD_PRELOAD": str(library), "MUSTER_TEST_CLOCK": str(clock)})
+    assert stage.operator.line() == "leading" and stage.operator.line() == "ready"
+    crowd = stage.crowd("clock", 250, jobs=10, seconds=6)
+    time.sleep(1)
+    for shift in range(1500, -1500, -100):  # Not half an hour forward: else pods that never became ready time out.
+        set_clock(shift)
+        time.sleep(0.2)
+    crowd.wait_over(timeout=40)
+    assert stage.operator.stop() == 0
+    stage.operator = stage.start().wait_ready()
+
+
+def test_fields_of_somebody_else_are_kept(stage):
+    ns, at = "fields", f"/apis/{kinds.KUEUE}/v1beta2"
+    made = {}
+
+    def make(path: str, body: dict) -> str:
+        body = {**body, "spec": {**body["spec"], "somebodys": SOMEBODYS},
+                "metadata": {**body["metadata"], "annotations": {"somebodys": "x"}, "finalizers": ["example.com/somebodys"]}}
+        made[f"{path}/{body['metadata']['name']}"] = body
+        stage.client.insist("POST", path, body)
+        address = f"{path}/{body['metadata']['name']}"
+        stage.client.insist("PATCH", f"{address}/status", {"status": {"somebodys": SOMEBODYS}}, PATCH)
+        return address
+    stage.client.insist("POST", "/api/v1/namespaces", {"metadata": {"name": ns}})
+    for path, body in kinds.queues(ns, ns, "8"):
+        if body["kind"] == "ResourceFlavor":
+            stage.client.insist("POST", path, body)
+        else:
+            make(path, body)
+    stage.outside.know_queue(ns, 8)
+    one = make(f"{at}/namespaces/{ns}/workloads", crowd.workload("one", ns, 1))
+    wrapper = make(f"/apis/workload.codeflare.dev/v1beta1/namespaces/{ns}/appwrappers", app_wrapper(ns))
+    ray = make(f"/apis/ray.io/v1/namespaces/{ns}/rayclusters", ray_cluster(ns))
+    job = make(f"/apis/ray.io/v1/namespaces/{ns}/rayjobs", ray_job(ns))
+    kinds.add_node(stage.cluster, "room", "64")  # A wrapper starts only where its pods have room.
+    until("the Workload has had its life", lambda: is_true(stage.client.insist("GET", one), "Finished"))
+    for what, address in [("wrapper", wrapper), ("cluster", ray), ("job", job)]:
+        until(f"the {what} has a status of ours", lambda address=address: len(stage.client.insist("GET", address)["status"]) > 1)
+    until("the queue counts", lambda: "flavorsReservation" in stage.client.insist("GET", f"{at}/clusterqueues/{ns}")["status"])
+    time.sleep(1)
+    for address, body in made.items():
+        now = stage.client.insist("GET", address)
+        assert now["spec"]["somebodys"] == SOMEBODYS, address
+        assert now["status"]["somebodys"] == KEPT, address
+        assert now["metadata"]["annotations"]["somebodys"] == "x", address
+        assert "example.com/somebodys" in now["metadata"]["finalizers"], address
+        stage.client.insist("PATCH", address, {"metadata": {"finalizers": [
+            each for each in now["metadata"]["finalizers"] if each != "example.com/somebodys"]}}, PATCH)
+    stage.outside.may_vanish.add(ns)
+    stage.client.insist("DELETE", f"/api/v1/namespaces/{ns}")
+
+
+def app_wrapper(ns: str) -> dict:
+    job = kinds.job("wrapped", "")
+    del job["metadata"]["labels"]
+    return {"apiVersion": "workload.codeflare.dev/v1beta1", "kind": "AppWrapper",
+            "metadata": {"name": "wrapper", "labels": {f"{kinds.KUEUE}/queue-name": ns}},
+            "spec": {"resources": {"GenericItems": [{"generictemplate": job}]}}}
+
+
+def ray_spec() -> dict:
+    container = {"name": "head", "image": "rayproject/ray:2.52.0", "resources": {"requests": {"cpu": "1"}}}
+    return {"rayVersion": "2.52.0", "headGroupSpec": {"rayStartParams": {}, "template": {"spec": {"containers": [container]}}}}
+
+
+def ray_cluster(ns: str) -> dict:
+    return {"apiVersion": "ray.io/v1", "kind": "RayCluster",
+            "metadata": {"name": "ray", "labels": {f"{kinds.KUEUE}/queue-name": ns}}, "spec": {**ray_spec(), "suspend": True}}
+
+
+def ray_job(ns: str) -> dict:
+    return {"apiVersion": "ray.io/v1", "kind": "RayJob",
+            "metadata": {"name": "ray-job", "labels": {f"{kinds.KUEUE}/queue-name": ns}},
+            "spec": {"entrypoint": "true", "shutdownAfterJobFinishes": True, "suspend": True, "rayClusterSpec": ray_spec()}}
+
+
+def test_a_namespace_is_deleted_under_what_runs_in_it(stage):
+    stage.lives.paused.set()  # What is admitted runs on.
+    try:
+        first = stage.crowd("deleted", 80, jobs=20, seconds=1)
+        until("all quota is in use", lambda: first.thread.is_alive() is False and sum(stage.outside.held.values()) >= 50_000)
+        second = stage.crowd("heirs", 60, jobs=10, seconds=1)
+        until("the second wait", lambda: second.thread.is_alive() is False)
+        stage.outside.may_vanish.add("deleted")
+        stage.client.insist("DELETE", "/api/v1/namespaces/deleted")
+        until("the namespace is gone", lambda: stage.client.ask("GET", "/api/v1/namespaces/deleted")[0] == 404)
+    finally:
+        stage.lives.paused.clear()
+    second.wait_over()
+    until("nothing is held", lambda: sum(stage.outside.held[each] for each in crowd.QUEUE_NAMES) == 0)
+
+
+def test_many_objects_change_at_once(stage):
+    """They are there and wait, all are changed by somebody, all are admitted, all are sent away, all are deleted."""
+    ns, at, queue = "many", f"/apis/{kinds.KUEUE}/v1beta2", f"/apis/{kinds.KUEUE}/v1beta2/clusterqueues/many"
+    stage.client.insist("POST", "/api/v1/namespaces", {"metadata": {"name": ns}})
+    for path, body in kinds.queues(ns, ns, str(MANY)):
+        if body["kind"] == "ClusterQueue":
+            body["spec"]["stopPolicy"] = "Hold"
+        stage.client.insist("POST", path, body)
+    stage.outside.know_queue(ns, MANY)
+    seconds, path = {}, WORKLOADS.format(ns=ns)
+
+    def phase(name: str, work, true) -> None:
+        began = time.time()
+        work()
+        until(name, true, timeout=120)
+        seconds[name] = round(time.time() - began, 1)
+
+    def all_at_once(method: str, where: str, body: dict, content_type: str) -> None:
+        """By several, each over a connection of its own."""
+        def send(first: int) -> None:
+            client = Client(stage.cluster)
+            for number in range(first, MANY, WRITERS):
+                path = where.replace("NAME", f"one-{number}")
+                client.insist(method, path, json.loads(json.dumps(body).replace("NAME", f"one-{number}")), content_type)
+        with concurrent.futures.ThreadPoolExecutor(WRITERS) as pool:
+            list(pool.map(send, range(WRITERS)))
+    stage.lives.paused.set()
+    try:
+        phase("made", lambda: all_at_once("POST", path, crowd.workload("NAME", ns, 1), "application/json"),
+              lambda: len(of(stage, ns)) == MANY)
+        phase("changed", lambda: all_at_once("PATCH", f"{path}/NAME", {"metadata": {"labels": {"changed": "yes"}}}, PATCH),
+              lambda: True)
+        phase("admitted", lambda: stage.client.insist("PATCH", queue, {"spec": {"stopPolicy": "None"}}, PATCH),
+              lambda: stage.outside.held[ns] == MANY * 1000)
+        phase("drained", lambda: stage.client.insist("PATCH", queue, {"spec": {"stopPolicy": "HoldAndDrain"}}, PATCH),
+              lambda: stage.outside.held[ns] == 0)
+        stage.outside.may_vanish.add(ns)
+        phase("deleted", lambda: stage.client.insist("DELETE", path), lambda: not of(stage, ns))
+    finally:
+        stage.lives.paused.clear()
+    print(f"{MANY} Workloads, seconds:", seconds)
+    until("the queue knows", lambda: stage.client.insist("GET", queue)["status"].get("pendingWorkloads") == 0)
+    stage.crowd("after-many", 20, seconds=0.5).wait_over()
+
+
+def of(stage, ns: str) -> list[str]:
+    return [name for name in list(stage.outside.seen) if name.startswith(ns + "/")]
