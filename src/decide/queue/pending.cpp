@@ -226,8 +226,11 @@ void Pending::add_head(ClassKey key, const Class& which) {
     heads_of(which)[group_of(key)].emplace(*which.members.begin(), key);
 }
 
+// Mostly it is the first, who was just tried: then nobody's members are looked for.
 Pending::Head Pending::take_head(ClassKey key, const Class& which) {
-    return heads_of(which).find(group_of(key))->second.extract(*which.members.begin());
+    auto& by_turn = heads_of(which).find(group_of(key))->second;
+    const auto first = by_turn.begin();
+    return by_turn.extract(first->second == key ? first : by_turn.find(*which.members.begin()));
 }
 
 void Pending::put_head(ClassKey key, const Class& which, Head head) {
