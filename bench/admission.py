@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CRDS = ROOT / "deploy/crds"
+CRDS = ROOT / "deploy/helm/muster/crds-as-printed"
 
 
 def wait_ready(process: subprocess.Popen, log: pathlib.Path) -> None:

@@ -39,7 +39,7 @@ def checks(every_file: bool) -> list[tuple[str, list[str]]]:
         ("tests of the checks", [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "scripts"]),
         ("configure", ["cmake", "--preset", "dev"]),
         ("build", ["cmake", "--build", "build/dev", "-j", str(os.cpu_count())]),
-        ("deploy/crds as printed", [python, "scripts/write_crds.py", "--check", "--muster", "build/dev/muster"]),
+        ("deploy/helm/muster/crds-as-printed as printed", [python, "scripts/write_crds.py", "--check", "--muster", "build/dev/muster"]),
         ("roles in deploy/ as printed", [python, "scripts/write_deploy.py", "--check", "--roles-only", "--muster", "build/dev/muster"]),
         ("headers stand alone", ["cmake", "--build", "build/dev", "-j", str(os.cpu_count()), "--target",
                                  "all_verify_interface_header_sets"]),

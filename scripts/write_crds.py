@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# scripts/write_crds.py - writes deploy/crds/*.yaml: what `muster crds` prints, a file each.
+# scripts/write_crds.py - writes deploy/helm/muster/crds-as-printed/*.yaml: what `muster crds` prints, a file each.
 """With --check it changes nothing and fails when a file is not what would be written."""
 import argparse
 import pathlib
@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "deploy/crds"
+FOLDER = ROOT / "deploy/helm/muster/crds-as-printed"
 
 
 def printed(muster: pathlib.Path) -> dict[str, str]:
@@ -33,7 +33,7 @@ def main() -> int:
     files = printed(options.muster)
     if options.check:
         for name in stale(files):
-            print(f"deploy/crds/{name} is not what `muster crds` prints: run scripts/write_crds.py --muster {options.muster}")
+            print(f"deploy/helm/muster/crds-as-printed/{name} is not what `muster crds` prints: run scripts/write_crds.py --muster {options.muster}")
         return 1 if stale(files) else 0
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name in stale(files):

@@ -21,7 +21,7 @@ def roles(muster: pathlib.Path) -> str:
 
 
 def manifests(helm: pathlib.Path) -> str:
-    """All but the CRDs, which are deploy/crds."""
+    """All but the CRDs, which are deploy/helm/muster/crds-as-printed."""
     made = subprocess.run([str(helm), "template", "muster", str(CHART), "--namespace", "muster-system", "--set", "crds.install=false"],
                           stdout=subprocess.PIPE, text=True, check=True).stdout
     return f"---\n{NAMESPACE}{made}"

@@ -121,7 +121,9 @@ std::string label_of(const std::string& whom) {
 }
 
 Value gathering_role(const AccessNames& names, const std::string& whom) {
-    Value made = role(names.prefix + "-batch-" + whom + "-role", Value::array());
+    // Without rules: the cluster fills them in, and whoever applies this again must not own them.
+    Value made = document(std::string(rbac_group) + "/v1", "ClusterRole",
+                          names.prefix + "-batch-" + whom + "-role");
     const Value selector =
         Value::object({{"matchLabels", Value::object({{label_of(whom), "true"}})}});
     made.set("aggregationRule",

@@ -5,7 +5,7 @@ import pathlib
 import yaml
 
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-CRDS = pathlib.Path(__file__).resolve().parent.parent.parent / "deploy/crds"
+CRDS = pathlib.Path(__file__).resolve().parent.parent.parent / "deploy/helm/muster/crds-as-printed"
 KUEUE = "kueue.x-k8s.io"
 
 

@@ -21,18 +21,17 @@ egressSelections:
 - name: cluster
   connection:
     proxyProtocol: HTTPConnect
-    transport: {{tcp: {{url: "http://127.0.0.1:{port}"}}}}
+    transport: {{uds: {{udsName: "{path}"}}}}
 """
 
 
 class ServiceNetwork:
     """The way of the API server into the cluster: it asks for the address of a Service, and gets to a pod that is ready."""
 
-    def __init__(self):
+    def __init__(self, path: pathlib.Path):
         self.place = lambda ip, port: None  # The port on this machine, or None.
         self.loop = asyncio.new_event_loop()
-        self.server = self.loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
-        self.port = self.server.sockets[0].getsockname()[1]
+        self.server = self.loop.run_until_complete(asyncio.start_unix_server(self._serve, str(path)))
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
 

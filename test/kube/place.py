@@ -27,8 +27,8 @@ class Place:
     """A cluster with a node, and a shell with helm and kubectl. What the operator asks its API server is written down."""
 
     def __init__(self, folder: pathlib.Path):
-        self.network = ServiceNetwork()
-        (folder / "ways.yaml").write_text(WAYS.format(port=self.network.port))
+        self.network = ServiceNetwork(folder / "services")
+        (folder / "ways.yaml").write_text(WAYS.format(path=folder / "services"))
         (folder / "audit.yaml").write_text(AUDIT)
         self.audit = folder / "audit.log"
         self.cluster = Cluster(folder, with_controllers=True, with_scheduler=True, server_flags=[

@@ -109,7 +109,7 @@ def test_the_server_would_take_chart_and_manifests(tools):
     tools("kubectl apply --server-side --dry-run=server -f -", tools(f"helm template muster {CHART} --namespace would-be"))
     # A namespace that is only made as a try holds nothing.
     text = (MANIFESTS / "muster.yaml").read_text().replace("muster-system", "would-be")
-    tools("kubectl apply --server-side --dry-run=server -f deploy/crds -f -", text)
+    tools("kubectl apply --server-side --dry-run=server -f deploy/helm/muster/crds-as-printed -f -", text)
 
 
 def test_the_image_is_made_of_what_is_there():
