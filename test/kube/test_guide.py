@@ -125,11 +125,12 @@ def test_plain_manifests_do_the_same(place):
     assert place.get(f"{JOBS}/plain")["spec"]["suspend"] is True
     until("it is finished", lambda: is_true(place.workload_of("plain"), "Finished"))
     assert place.pods_of("through") == pods
-    remove = re.search(r"`(kubectl delete -f deploy/manifests)`", GUIDE.read_text()).group(1)
-    place.type(remove)
-    nothing_is_left(place)
+    # All objects, then all that looks after them.
     place.type(re.search(r"^kubectl delete -f deploy/helm/muster/crds-as-printed$", GUIDE.read_text(), re.M).group(0))
     assert place.client.ask("GET", WORKLOADS)[0] == 404
+    place.type(re.search(r"`(kubectl delete -f deploy/manifests)`", GUIDE.read_text()).group(1))
+    nothing_is_left(place)
+    place.client.insist("DELETE", f"{JOBS}?propagationPolicy=Background")
 
 
 def test_move_from_kueue_and_back(place):
