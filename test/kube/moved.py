@@ -28,6 +28,23 @@ def deployment(name: str, ns: str, labels: dict) -> dict:
             "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": pod}}
 
 
+def wipe(client) -> None:
+    """A cluster that has none of these kinds: nobody is there who would let go of anything."""
+    groups = (f".{kinds.KUEUE}", ".ray.io", ".workload.codeflare.dev", ".mcad.ibm.com")
+    found = [crd for crd in client.insist("GET", CRDS)["items"] if crd["metadata"]["name"].endswith(groups)]
+    for crd in found:
+        client.insist("DELETE", f"{CRDS}/{crd['metadata']['name']}")
+    for crd in found:
+        spec, name = crd["spec"], crd["metadata"]["name"]
+        version = next(v["name"] for v in spec["versions"] if v["storage"])
+        status, listed = client.ask("GET", f"/apis/{spec['group']}/{version}/{spec['names']['plural']}")
+        for each in listed["items"] if status == 200 else []:
+            ns = f"/namespaces/{each['metadata']['namespace']}" if "namespace" in each["metadata"] else ""
+            client.ask("PATCH", f"/apis/{spec['group']}/{version}{ns}/{spec['names']['plural']}/{each['metadata']['name']}",
+                       {"metadata": {"finalizers": None}}, PATCH)
+        until(f"{name} is gone", lambda name=name: client.ask("GET", f"{CRDS}/{name}")[0] == 404)
+
+
 def install_crds(client, crds: list[dict]) -> dict[str, dict]:
     """As the server has them then."""
     for crd in crds:
@@ -180,13 +197,7 @@ class Kueue:
     def remove(self) -> None:
         for each in self._asked():
             self.client.insist("DELETE", f"{self._path(each)}/{each['metadata']['name']}")
-        for plural in ("clusterqueues", "resourceflavors", "namespaces/default/workloads"):
-            for each in self.client.insist("GET", f"{KUEUE_AT}/{plural}")["items"]:
-                self.client.insist("PATCH", f"{KUEUE_AT}/{plural}/{each['metadata']['name']}", {"metadata": {"finalizers": None}}, PATCH)
-        for name in self.crds:
-            self.client.insist("DELETE", f"{CRDS}/{name}")
-        for name in self.crds:
-            until(f"{name} is gone", lambda name=name: self.client.ask("GET", f"{CRDS}/{name}")[0] == 404)
+        wipe(self.client)
         self.client.insist("DELETE", f"{JOBS}?propagationPolicy=Background")
 
 

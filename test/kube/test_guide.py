@@ -126,14 +126,16 @@ def test_plain_manifests_do_the_same(place):
     until("it is finished", lambda: is_true(place.workload_of("plain"), "Finished"))
     assert place.pods_of("through") == pods
     # All objects, then all that looks after them.
+    place.client.insist("DELETE", f"{JOBS}?propagationPolicy=Background")
+    until("nothing is queued", lambda: not place.get(WORKLOADS)["items"])
     place.type(re.search(r"^kubectl delete -f deploy/helm/muster/crds-as-printed$", GUIDE.read_text(), re.M).group(0))
     assert place.client.ask("GET", WORKLOADS)[0] == 404
     place.type(re.search(r"`(kubectl delete -f deploy/manifests)`", GUIDE.read_text()).group(1))
     nothing_is_left(place)
-    place.client.insist("DELETE", f"{JOBS}?propagationPolicy=Background")
 
 
 def test_move_from_kueue_and_back(place):
+    moved.wipe(place.client)
     kueue = moved.Kueue(place.cluster, place.client, place.home)
     kueue.install()
     kueue.admit("runs", cpu=2)
@@ -163,6 +165,7 @@ def test_move_from_kueue_and_back(place):
 
 
 def test_move_from_kuberay_and_mcad(place):
+    moved.wipe(place.client)
     ray = moved.Ray(place.cluster, place.client)
     ray.install()
     ray.run("alive")
