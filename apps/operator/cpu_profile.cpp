@@ -18,7 +18,12 @@ namespace muster::on_cluster {
 namespace {
 
 constexpr int depth_max = 64;
-constexpr int own_frames = 2;  // The handler, and what the kernel put in front of it.
+/// The handler, and what the kernel put in front of it.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int own_frames = 3;  // And the sanitizer's own backtrace().
+#else
+constexpr int own_frames = 2;
+#endif
 
 /// Stacks one after another: how many places, then those. A signal handler may only touch what is
 /// there already, so this is the process's one.
