@@ -17,6 +17,8 @@ from place import JOBS, WORKLOADS, Place
 
 RAY = "/apis/ray.io/v1/namespaces/default"
 PODS = "/api/v1/namespaces/default/pods"
+GUESTS = [("jobset.x-k8s.io", "jobsets")] + [
+    ("kubeflow.org", f"{kind}jobs") for kind in ("jax", "mpi", "paddle", "pytorch", "tf", "xgboost")]
 # What the story does not do, by (group, resource): verbs, and when it is needed.
 UNUSED = {
     ("", "events"): ({"patch"}, "the same again"),
@@ -29,6 +31,7 @@ UNUSED = {
     ("ray.io", "rayclusters"): ({"update"}, "an elastic RayJob changes its cluster"),
     ("mcad.ibm.com", "appwrappers"): ({"delete"}, "those of nobody's Workload are removed"),
     ("workload.codeflare.dev", "appwrappers"): ({"delete"}, "those of nobody's Workload are removed"),
+    **{(group, resource): ({"patch", "delete"}, "a kind that this server does not have") for group, resource in GUESTS},
 }
 # What an AppWrapper may wrap is made and deleted by it; the story wraps some.
 WRAPPED_VERBS = {"create", "delete"}
