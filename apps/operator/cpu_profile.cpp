@@ -19,7 +19,7 @@ namespace {
 
 constexpr int depth_max = 64;
 /// The handler, and what the kernel put in front of it.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__)
 constexpr int own_frames = 3;  // And the sanitizer's own backtrace().
 #else
 constexpr int own_frames = 2;

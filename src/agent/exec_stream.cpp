@@ -3,6 +3,7 @@
 //
 // Both are one session: outputs that are read, perhaps an input or a terminal that is written to.
 // An exec ends with its command, an attach with the container's output.
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -23,6 +24,7 @@ namespace {
 
 constexpr std::size_t kBufferLimit = 1 << 20;
 constexpr Duration kSlowClient = milliseconds(20);
+constexpr std::size_t kPipeLimit = 1 << 20;  // No pipe of an ordinary process holds more.
 
 bool flag(const net::Request& request, std::string_view name) {
     const std::string_view value = request.query_value(name);
@@ -57,6 +59,7 @@ private:
         ExecChannel channel = ExecChannel::out;
         net::AsioLoop::WatchId watch{};
         bool watching = false;
+        std::size_t left = kPipeLimit;  // After the end: so much may still be of the command.
     };
 
     void start_exec(const net::Request& request, const Chosen& chosen);
@@ -68,6 +71,7 @@ private:
     void resize();
     void watch(Output& output);
     void read(Output& output);
+    bool send_on(Output& output, std::size_t& most);
     void unwatch(Output& output);
     void write_input();
     void ended(int code, const std::string& failure);
@@ -221,19 +225,28 @@ void ExecSession::unwatch(Output& output) {
 }
 
 void ExecSession::read(Output& output) {
+    std::size_t at_once = kPipeLimit;
+    if (!send_on(output, at_once)) {
+        // The client is slow: the process waits, as it would on a terminal.
+        unwatch(output);
+        state_->loop.after(kSlowClient, [self = shared_from_this(), &output] {
+            if (!output.fd || output.watching || self->over_) return;
+            self->watch(output);
+            self->read(output);
+        });
+        return;
+    }
+    // An attach is over when the container writes no more.
+    if (verb_ == StreamVerb::attach && !outputs_[0].fd && !outputs_[1].fd) over_ = true;
+    if (over_) finish_when_read();
+}
+
+/// Sends on what is there, `most` bytes of it at most. False: a slow client is to be waited for.
+bool ExecSession::send_on(Output& output, std::size_t& most) {
     char piece[32 << 10];
-    while (output.fd) {
-        if (channel_->buffered() > kBufferLimit && !gone_) {
-            // The client is slow: the process waits, as it would on a terminal.
-            unwatch(output);
-            state_->loop.after(kSlowClient, [self = shared_from_this(), &output] {
-                if (!output.fd || output.watching) return;
-                self->watch(output);
-                self->read(output);
-            });
-            return;
-        }
-        const ssize_t got = ::read(output.fd.get(), piece, sizeof(piece));
+    while (output.fd && most > 0) {
+        if (channel_->buffered() > kBufferLimit && !gone_) return false;
+        const ssize_t got = ::read(output.fd.get(), piece, std::min(sizeof(piece), most));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno == EAGAIN) break;
         if (got <= 0) {  // A terminal whose last process has ended gives EIO.
@@ -241,12 +254,11 @@ void ExecSession::read(Output& output) {
             output.fd.reset();
             break;
         }
+        most -= static_cast<std::size_t>(got);
         if (!gone_)
             channel_->send(channel_message(output.channel, {piece, static_cast<std::size_t>(got)}));
     }
-    // An attach is over when the container writes no more.
-    if (verb_ == StreamVerb::attach && !outputs_[0].fd && !outputs_[1].fd) over_ = true;
-    if (over_) finish_when_read();
+    return true;
 }
 
 void ExecSession::take(const std::string& message) {
@@ -313,14 +325,15 @@ void ExecSession::ended(int code, const std::string& failure) {
     code_ = code;
     failure_ = failure;
     for (Output& output : outputs_)
-        if (output.fd) read(output);
+        unwatch(output);
     finish_when_read();
 }
 
 /// What the process wrote comes first. A process that it left behind may keep the pipes open: it is
 /// not waited for.
 void ExecSession::finish_when_read() {
-    if (channel_->buffered() > kBufferLimit && !gone_) {
+    for (Output& output : outputs_) {
+        if (gone_ || send_on(output, output.left)) continue;
         state_->loop.after(kSlowClient, [self = shared_from_this()] { self->finish_when_read(); });
         return;
     }

@@ -180,6 +180,10 @@ def test_exec_gives_output_error_input_and_exit_code(muster):
     assert (done.stdout, done.returncode) == ("typed", 7) and "bad" in done.stderr
     assert muster.run("exec", "host", "--", "no-such-program", check=False).returncode != 0
     assert len(muster.run("exec", "host", "--", "head", "-c", "3000000", "/dev/zero").stdout) == 3_000_000
+    for _ in range(15):  # What is written last comes too, on both ways.
+        done = muster.run("exec", "host", "--", "sh", "-c", "head -c 50000 /dev/zero; head -c 50000 /dev/zero >&2")
+        assert (len(done.stdout), len(done.stderr)) == (50_000, 50_000)
+    assert muster.run("exec", "host", "--", "sh", "-c", "echo left; yes > /dev/stdout &").stdout.startswith("left\n")
 
 
 class Terminal:
@@ -223,6 +227,16 @@ class Terminal:
         return code
 
 
+def interrupted(terminal) -> bool:
+    """The terminal echoes a line before the shell has read it: a key that comes too early interrupts nothing, one that follows too
+    soon takes the line before it away."""
+    terminal.type("\x03echo interrupted $((6 * 8))\n")
+    end = time.time() + 3
+    while time.time() < end and not terminal.shows("interrupted 48"):
+        time.sleep(0.1)
+    return terminal.shows("interrupted 48")
+
+
 def test_exec_on_a_terminal_has_its_name_its_size_and_its_keys(muster):
     muster.apply(pod("host", "sleep 600"))
     run_in(muster, "host", "true")
@@ -235,8 +249,7 @@ def test_exec_on_a_terminal_has_its_name_its_size_and_its_keys(muster):
     terminal.wait_for("resized 42")
     terminal.type("sleep 600\n")
     terminal.wait_for("sleep 600")
-    # The terminal echoes a line before the shell has read it: a key that comes too early interrupts nothing.
-    muster.until("the shell is back", lambda: (terminal.type("\x03echo interrupted $((6 * 8))\n"), terminal.shows("interrupted 48"))[1])
+    muster.until("the shell is back", lambda: interrupted(terminal))
     terminal.type("exit 5\n")
     assert terminal.end() == 5
 
