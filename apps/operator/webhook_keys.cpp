@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "kube/request.h"
+#include "kube/while_alive.h"
 
 namespace muster::on_cluster {
 namespace {
@@ -27,17 +28,10 @@ WebhookKeys::WebhookKeys(kube::Transport& transport, Loop& loop,
       subject_(control::webhooks::subject_of(address)),
       on_keys_(std::move(on_keys)) {}
 
-std::function<void(net::Response)> WebhookKeys::guarded(
-    std::function<void(const net::Response&)> take) {
-    return [take = std::move(take),
-            alive = std::weak_ptr<int>(alive_)](const net::Response& response) {
-        if (!alive.expired()) take(response);
-    };
-}
-
 void WebhookKeys::ask() {
-    transport_.send(kube::get(secrets, ns_, secret_),
-                    guarded([this](const net::Response& response) { take(response); }));
+    transport_.send(
+        kube::get(secrets, ns_, secret_),
+        kube::while_alive(alive_, [this](const net::Response& response) { take(response); }));
 }
 
 void WebhookKeys::take(const net::Response& response) {
@@ -58,18 +52,18 @@ void WebhookKeys::write(const Keys& keys, const api::Value& present) {
     const api::Key key{secrets.resource, ns_, secret_};
     net::Request request = present.is_null() ? kube::create(secrets, ns_, secret_, "", secret)
                                              : kube::update(secrets, key, "", secret);
-    transport_.send(std::move(request), guarded([this, keys](const net::Response& response) {
-                        const bool written = response.status == 200 || response.status == 201;
-                        if (written) {
-                            log_info("webhooks",
-                                     "certificates written to the Secret " + ns_ + "/" + secret_);
-                            adopt(keys);
-                        } else if (response.status != 409) {
-                            complain("cannot be written", response);
-                        }
-                        // After a conflict: somebody else was quicker.
-                        again(written ? round : soon);
-                    }));
+    transport_.send(
+        std::move(request), kube::while_alive(alive_, [this, keys](const net::Response& response) {
+            const bool written = response.status == 200 || response.status == 201;
+            if (written) {
+                log_info("webhooks", "certificates written to the Secret " + ns_ + "/" + secret_);
+                adopt(keys);
+            } else if (response.status != 409) {
+                complain("cannot be written", response);
+            }
+            // After a conflict: somebody else was quicker.
+            again(written ? round : soon);
+        }));
 }
 
 void WebhookKeys::adopt(const Keys& keys) {

@@ -35,7 +35,6 @@ private:
     void adopt(const Keys& keys);
     void again(Duration wait);
     void complain(const std::string& what, const net::Response& response);
-    std::function<void(net::Response)> guarded(std::function<void(const net::Response&)> take);
 
     kube::Transport& transport_;
     Loop& loop_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "kube/while_alive.h"
 
 namespace muster::on_cluster {
 namespace {
@@ -84,14 +85,6 @@ void WebhookPublisher::add_conversion(const api::GroupResource& resource) {
     items_.push_back(std::move(item));
 }
 
-std::function<void(net::Response)> WebhookPublisher::guarded(
-    std::function<void(const net::Response&)> take) {
-    return [take = std::move(take),
-            alive = std::weak_ptr<int>(alive_)](const net::Response& response) {
-        if (!alive.expired()) take(response);
-    };
-}
-
 void WebhookPublisher::publish(const std::string& authorities) {
     authorities_ = authorities;
     for (Item& item : items_)
@@ -110,8 +103,9 @@ void WebhookPublisher::begin_round() {
 }
 
 void WebhookPublisher::look_at_owner() {
-    transport_.send(without_content(kube::get(cluster_roles, "", owner_)),
-                    guarded([this](const net::Response& response) { take_owner(response); }));
+    transport_.send(
+        without_content(kube::get(cluster_roles, "", owner_)),
+        kube::while_alive(alive_, [this](const net::Response& response) { take_owner(response); }));
 }
 
 void WebhookPublisher::take_owner(const net::Response& response) {
@@ -136,7 +130,7 @@ void WebhookPublisher::look_at_next() {
     const Item& item = items_[at_];
     if (item.good_at.empty()) return look_whole();
     transport_.send(without_content(kube::get(item.target, "", item.name)),
-                    guarded([this](const net::Response& response) {
+                    kube::while_alive(alive_, [this](const net::Response& response) {
                         const bool same =
                             response.status == 200 &&
                             version_of(kube::body_of(response)) == items_[at_].good_at;
@@ -147,8 +141,9 @@ void WebhookPublisher::look_at_next() {
 
 void WebhookPublisher::look_whole() {
     const Item& item = items_[at_];
-    transport_.send(kube::get(item.target, "", item.name),
-                    guarded([this](const net::Response& response) { take(response); }));
+    transport_.send(
+        kube::get(item.target, "", item.name),
+        kube::while_alive(alive_, [this](const net::Response& response) { take(response); }));
 }
 
 void WebhookPublisher::take(const net::Response& response) {
@@ -170,7 +165,7 @@ void WebhookPublisher::is_good(const Value& present) {
 
 void WebhookPublisher::send(net::Request request) {
     transport_.send(
-        std::move(request), guarded([this](const net::Response& response) {
+        std::move(request), kube::while_alive(alive_, [this](const net::Response& response) {
             const Item& item = items_[at_];
             if (response.status == 200 || response.status == 201) {
                 log_info("webhooks", item.target.resource.plural + " " + item.name + " written");

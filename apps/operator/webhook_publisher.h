@@ -52,7 +52,6 @@ private:
     void send(net::Request request);
     void next();
     void complain(const std::string& name, const std::string& text);
-    std::function<void(net::Response)> guarded(std::function<void(const net::Response&)> take);
 
     kube::Transport& transport_;
     Loop& loop_;

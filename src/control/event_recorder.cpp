@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "kube/request.h"
+#include "kube/while_alive.h"
 
 namespace muster::control {
 namespace {
@@ -84,12 +85,10 @@ void EventRecorder::send_waiting() {
         net::Request next = std::move(waiting_.front());
         waiting_.pop_front();
         ++in_flight_;
-        transport_.send(std::move(next),
-                        [this, alive = std::weak_ptr<int>(alive_)](const net::Response&) {
-                            if (alive.expired()) return;
+        transport_.send(std::move(next), kube::while_alive(alive_, [this](const net::Response&) {
                             --in_flight_;
                             send_waiting();
-                        });
+                        }));
     }
     if (waiting_.empty()) losing_ = false;
 }

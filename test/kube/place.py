@@ -1,8 +1,11 @@
 # test/kube/place.py - a whole cluster for installing the operator: control plane, node, helm and kubectl.
+import contextlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
+import tempfile
 import time
 
 import access
@@ -91,3 +94,18 @@ class Place:
     def asked(self) -> list[dict]:
         """What the operator has asked until now."""
         return [json.loads(line) for line in self.audit.read_text().splitlines() if line.endswith("}")]
+
+
+@contextlib.contextmanager
+def opened():
+    """A place in a folder of its own; both are gone afterwards. What the operator said last is printed."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-kube-"))
+    made = None
+    try:
+        made = Place(folder)
+        yield made
+    finally:
+        if made:
+            made.stop()
+            print(made.said()[-6000:])
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,9 +1,6 @@
 # test/kube/test_guide.py - docs/operator.md, command by command, with the real helm and kubectl; the operator's pods are
 # processes that have their service account's rights.
-import pathlib
 import re
-import shutil
-import tempfile
 import threading
 import time
 
@@ -14,7 +11,7 @@ import kinds
 import moved
 from conftest import ROOT, until
 from outside import Client, is_true
-from place import JOBS, WORKLOADS, Place
+from place import JOBS, WORKLOADS, opened
 
 GUIDE = ROOT / "docs/operator.md"
 NS = "muster-system"
@@ -38,16 +35,8 @@ def follow(place, section: str) -> None:
 
 @pytest.fixture(scope="module")
 def place():
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-kube-"))
-    made = None
-    try:
-        made = Place(folder)
+    with opened() as made:
         yield made
-    finally:
-        if made:
-            made.stop()
-            print(made.said()[-6000:])
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def nothing_is_left(place) -> None:

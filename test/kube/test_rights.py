@@ -1,10 +1,7 @@
 # test/kube/test_rights.py - what `muster rbac` prints is enough for all that the operator does, and no more: the API server's
 # audit log of a whole story is compared with it.
 import http.client
-import pathlib
-import shutil
 import ssl
-import tempfile
 import time
 
 import pytest
@@ -13,7 +10,7 @@ import access
 import kinds
 from conftest import until
 from outside import PATCH, is_true
-from place import JOBS, WORKLOADS, Place
+from place import JOBS, WORKLOADS, opened
 
 RAY = "/apis/ray.io/v1/namespaces/default"
 PODS = "/api/v1/namespaces/default/pods"
@@ -50,19 +47,11 @@ def test_rights_are_named_after_what_is_installed():
 
 @pytest.fixture(scope="module")
 def place():
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-kube-"))
-    made = None
-    try:
-        made = Place(folder)
+    with opened() as made:
         made.type("helm install muster deploy/helm/muster --namespace muster-system --create-namespace --wait --set replicas=1")
         made.type("kubectl apply -f deploy/samples/first-queue.yaml")
         made.type("kubectl wait --for=condition=Active clusterqueue/first-queue")
         yield made
-    finally:
-        if made:
-            made.stop()
-            print(made.said()[-6000:])
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def scrape(place) -> int:
