@@ -19,20 +19,48 @@ Value::Value(bool value) : type_(Type::boolean), boolean_(value) {}
 Value::Value(int value) : type_(Type::integer), integer_(value) {}
 Value::Value(std::int64_t value) : type_(Type::integer), integer_(value) {}
 Value::Value(double value) : type_(Type::real), real_(value) {}
-Value::Value(std::string value) : type_(Type::string), string_(new std::string(std::move(value))) {}
-Value::Value(std::string_view value) : type_(Type::string), string_(new std::string(value)) {}
+// Strings are never changed in place: they are sealed from the start.
+Value::Value(std::string value)
+    : type_(Type::string), string_(new Cell<std::string>{std::move(value), 0, true}) {}
+Value::Value(std::string_view value) : Value(std::string(value)) {}
 Value::Value(const char* value) : Value(std::string_view(value)) {}
+
+template <class Content>
+Value::Cell<Content>* Value::copy_of(Cell<Content>* cell) {
+    if (!cell->sealed) return new Cell<Content>{cell->content};
+    cell->others.fetch_add(1, std::memory_order_relaxed);
+    return cell;
+}
+
+template <class Content>
+void Value::release(Cell<Content>* cell) {
+    const bool alone = cell->others.load(std::memory_order_acquire) == 0;
+    if (alone || cell->others.fetch_sub(1, std::memory_order_acq_rel) == 0) delete cell;
+}
+
+template <class Content>
+Content& Value::own(Cell<Content>*& cell) {
+    if (!cell->sealed) return cell->content;
+    if (cell->others.load(std::memory_order_acquire) == 0) {
+        cell->sealed = false;
+    } else {
+        auto* mine = new Cell<Content>{cell->content};
+        release(cell);
+        cell = mine;
+    }
+    return cell->content;
+}
 
 Value::Value(const Value& other) : type_(other.type_) {
     switch (type_) {
         case Type::string:
-            string_ = new std::string(*other.string_);
+            string_ = copy_of(other.string_);
             break;
         case Type::array:
-            array_ = new Array(*other.array_);
+            array_ = copy_of(other.array_);
             break;
         case Type::object:
-            object_ = new Object(*other.object_);
+            object_ = copy_of(other.object_);
             break;
         default:
             bits_ = other.bits_;
@@ -62,15 +90,38 @@ Value::~Value() {
 }
 
 void Value::swap(Value& other) noexcept {
-    static_assert(sizeof(std::int64_t) == sizeof(Object*) && sizeof(double) == sizeof(Object*));
+    static_assert(sizeof(std::int64_t) == sizeof(void*) && sizeof(double) == sizeof(void*));
     std::swap(type_, other.type_);
     std::swap(bits_, other.bits_);
 }
 
 void Value::destroy() {
-    if (type_ == Type::string) delete string_;
-    if (type_ == Type::array) delete array_;
-    if (type_ == Type::object) delete object_;
+    if (type_ == Type::string) release(string_);
+    if (type_ == Type::array) release(array_);
+    if (type_ == Type::object) release(object_);
+}
+
+void Value::seal() {
+    if (type_ == Type::array && !array_->sealed) {
+        array_->content.shrink_to_fit();
+        for (Value& item : array_->content)
+            item.seal();
+        array_->sealed = true;
+    } else if (type_ == Type::object && !object_->sealed) {
+        object_->content.shrink_to_fit();
+        for (Member& member : object_->content)
+            member.value.seal();
+        object_->sealed = true;
+    }
+}
+
+bool Value::is_shared() const {
+    const auto has_others = [](const auto* cell) {
+        return cell->others.load(std::memory_order_relaxed) > 0;
+    };
+    if (type_ == Type::string) return has_others(string_);
+    if (type_ == Type::array) return has_others(array_);
+    return type_ == Type::object && has_others(object_);
 }
 
 Value Value::object(std::initializer_list<std::pair<std::string_view, Value>> members) {
@@ -104,7 +155,7 @@ double Value::as_real() const {
 
 const std::string& Value::as_string() const {
     VERIFY(type_ == Type::string);
-    return *string_;
+    return string_->content;
 }
 
 bool Value::boolean_or(bool otherwise) const {
@@ -116,38 +167,38 @@ std::int64_t Value::integer_or(std::int64_t otherwise) const {
 }
 
 std::string_view Value::text_or(std::string_view otherwise) const {
-    return type_ == Type::string ? std::string_view(*string_) : otherwise;
+    return type_ == Type::string ? std::string_view(string_->content) : otherwise;
 }
 
 const Value::Array& Value::items() const {
-    return type_ == Type::array ? *array_ : no_items;
+    return type_ == Type::array ? array_->content : no_items;
 }
 
 const Value::Object& Value::members() const {
-    return type_ == Type::object ? *object_ : no_members;
+    return type_ == Type::object ? object_->content : no_members;
 }
 
 Value::Array& Value::mutable_items() {
     if (type_ == Type::null) {
-        array_ = new Array();
+        array_ = new Cell<Array>();
         type_ = Type::array;
     }
     VERIFY(type_ == Type::array);
-    return *array_;
+    return own(array_);
 }
 
 Value::Object& Value::mutable_members() {
     if (type_ == Type::null) {
-        object_ = new Object();
+        object_ = new Cell<Object>();
         type_ = Type::object;
     }
     VERIFY(type_ == Type::object);
-    return *object_;
+    return own(object_);
 }
 
 std::size_t Value::size() const {
-    if (type_ == Type::array) return array_->size();
-    if (type_ == Type::object) return object_->size();
+    if (type_ == Type::array) return array_->content.size();
+    if (type_ == Type::object) return object_->content.size();
     return 0;
 }
 
@@ -157,19 +208,24 @@ const Value& Value::operator[](std::string_view key) const {
 }
 
 const Value& Value::operator[](std::size_t index) const {
-    return type_ == Type::array && index < array_->size() ? (*array_)[index] : null_value;
+    return type_ == Type::array && index < array_->content.size() ? array_->content[index]
+                                                                  : null_value;
 }
 
 const Value* Value::find(std::string_view key) const {
     if (type_ != Type::object) return nullptr;
-    for (const Member& member : *object_) {
+    for (const Member& member : object_->content) {
         if (member.key == key) return &member.value;
     }
     return nullptr;
 }
 
 Value* Value::find(std::string_view key) {
-    return const_cast<Value*>(std::as_const(*this).find(key));
+    if (!has(key)) return nullptr;
+    Object& members = own(object_);
+    return &std::find_if(members.begin(), members.end(), [&](const Member& member) {
+                return member.key == key;
+            })->value;
 }
 
 Value& Value::at(std::string_view key) {
@@ -184,11 +240,10 @@ Value& Value::set(std::string_view key, Value value) {
 }
 
 bool Value::erase(std::string_view key) {
-    if (type_ != Type::object) return false;
-    const auto found = std::find_if(object_->begin(), object_->end(),
-                                    [&](const Member& member) { return member.key == key; });
-    if (found == object_->end()) return false;
-    object_->erase(found);
+    if (!has(key)) return false;
+    Object& members = own(object_);
+    members.erase(std::find_if(members.begin(), members.end(),
+                               [&](const Member& member) { return member.key == key; }));
     return true;
 }
 
@@ -230,17 +285,20 @@ bool operator==(const Value& a, const Value& b) {
         case Value::Type::real:
             return a.real_ == b.real_;
         case Value::Type::string:
-            return *a.string_ == *b.string_;
+            return a.string_ == b.string_ || a.string_->content == b.string_->content;
         case Value::Type::array:
-            return *a.array_ == *b.array_;
+            return a.array_ == b.array_ || a.array_->content == b.array_->content;
         case Value::Type::object:
             break;
     }
-    if (a.object_->size() != b.object_->size()) return false;
-    for (std::size_t i = 0; i < a.object_->size(); ++i) {
-        const Value::Member& mine = (*a.object_)[i];
+    if (a.object_ == b.object_) return true;
+    const Value::Object& ours = a.object_->content;
+    const Value::Object& theirs = b.object_->content;
+    if (ours.size() != theirs.size()) return false;
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+        const Value::Member& mine = ours[i];
         // The same order is the usual case.
-        const Value::Member& twin = (*b.object_)[i];
+        const Value::Member& twin = theirs[i];
         const Value* other = mine.key == twin.key ? &twin.value : b.find(mine.key);
         if (!other || !(mine.value == *other)) return false;
     }

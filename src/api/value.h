@@ -1,6 +1,7 @@
 // api/value.h - the value tree: any JSON or YAML document, members in the order they were written.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -16,6 +17,9 @@ namespace muster::api {
 /// Reading never fails on shape: a missing member, or a member of something that is not an object,
 /// is the null value, so `pod["spec"]["nodeName"].text_or("")` is safe on any input. The as_x
 /// functions require the type.
+///
+/// Copies copy, except of what is sealed: that is shared, by as many threads as want it, and who
+/// changes a copy gets what it changes for its own.
 class Value {
 public:
     enum class Type : std::uint8_t { null, boolean, integer, real, string, array, object };
@@ -97,7 +101,28 @@ public:
     /// Objects are equal when they have equal members in any order; 1 and 1.0 are equal.
     friend bool operator==(const Value& a, const Value& b);
 
+    /// From now on copies share the whole tree, and it takes no more room than it needs. Requires:
+    /// nothing refers into it to change it.
+    void seal();
+    /// Others have the same content, not only an equal one.
+    bool is_shared() const;
+
 private:
+    /// What an array, an object or a string is; the others who have it are counted.
+    template <class Content>
+    struct Cell {
+        Content content;
+        std::atomic<std::uint32_t> others{0};
+        bool sealed = false;
+    };
+    template <class Content>
+    static Cell<Content>* copy_of(Cell<Content>* cell);
+    template <class Content>
+    static void release(Cell<Content>* cell);
+    /// The content, for changes: nobody else sees them.
+    template <class Content>
+    static Content& own(Cell<Content>*& cell);
+
     void swap(Value& other) noexcept;
     void destroy();
     Type type_ = Type::null;
@@ -106,9 +131,9 @@ private:
         bool boolean_;
         std::int64_t integer_;
         double real_;
-        std::string* string_;
-        Array* array_;
-        Object* object_;
+        Cell<std::string>* string_;
+        Cell<Array>* array_;
+        Cell<Object>* object_;
     };
 };
 

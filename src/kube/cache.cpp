@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "api/owner.h"
+#include "api/shared_parts.h"
 #include "base/verify.h"
 
 namespace muster::kube {
@@ -37,6 +38,7 @@ ObjectPtr make_object(const api::GroupResource& resource, api::Value value) {
     object->uid = metadata["uid"].text();
     const std::string version = metadata["resourceVersion"].text();
     std::from_chars(version.data(), version.data() + version.size(), object->version);
+    api::share_parts(value);
     object->value = std::move(value);
     return object;
 }

@@ -1,0 +1,102 @@
+// api/shared_parts.cpp - a table of the parts that were seen, by hash; those that nobody else has
+// any more leave it when it has doubled.
+#include "api/shared_parts.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+#include "base/hash.h"
+
+namespace muster::api {
+namespace {
+
+constexpr std::size_t few_parts = 1024;
+// Bytes, about: of a smaller part the table's own entry would cost more than sharing saves.
+constexpr std::size_t least_weight = 320;
+
+/// What a value is, to find its equals, and about how many bytes it takes.
+struct Print {
+    std::uint64_t hash = 0;
+    std::size_t weight = 0;
+};
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t more) {
+    hash = (hash ^ more) * 0x9e3779b97f4a7c15ULL;
+    return hash ^ (hash >> 29);
+}
+
+class Parts {
+public:
+    Print share(Value& value) {
+        const auto type = static_cast<std::uint64_t>(value.type());
+        Print print{mixed(0, type + 1), 0};
+        const auto add = [&print](const Print& part) {
+            print.hash = mixed(print.hash, part.hash);
+            print.weight += part.weight;
+        };
+        if (value.is_string()) {
+            print.hash = mixed(print.hash, stable_hash(value.as_string()));
+            print.weight = sizeof(std::string) + value.as_string().size();
+        } else if (value.is_boolean()) {
+            print.hash = mixed(print.hash, value.as_boolean() ? 1 : 0);
+        } else if (value.is_integer()) {
+            print.hash = mixed(print.hash, static_cast<std::uint64_t>(value.as_integer()));
+        } else if (value.is_number()) {
+            print.hash = mixed(print.hash, std::bit_cast<std::uint64_t>(value.as_real()));
+        } else if (value.is_array() && !value.empty()) {
+            for (Value& item : value.mutable_items())
+                add(share(item));
+            print.weight += value.size() * sizeof(Value);
+            find_twin(value, print);
+        } else if (value.is_object() && !value.empty()) {
+            for (Value::Member& member : value.mutable_members()) {
+                print.hash = mixed(print.hash, stable_hash(member.key));
+                add(share(member.value));
+            }
+            print.weight += value.size() * sizeof(Value::Member);
+            find_twin(value, print);
+        }
+        return print;
+    }
+
+    std::size_t size() const { return known_.size(); }
+
+private:
+    // One part for each hash: who makes up equal hashes only shares less.
+    void find_twin(Value& value, const Print& print) {
+        value.seal();
+        if (print.weight < least_weight) return;
+        if (known_.size() >= limit_) forget_unused();
+        const auto [at, is_new] = known_.try_emplace(print.hash, value);
+        if (!is_new && at->second == value) value = at->second;
+    }
+
+    void forget_unused() {
+        std::erase_if(known_, [](const auto& entry) { return !entry.second.is_shared(); });
+        limit_ = std::max(few_parts, 2 * known_.size());
+    }
+
+    std::unordered_map<std::uint64_t, Value> known_;
+    std::size_t limit_ = few_parts;
+};
+
+Parts& parts() {
+    thread_local Parts of_this_thread;
+    return of_this_thread;
+}
+
+}  // namespace
+
+void share_parts(Value& value) {
+    parts().share(value);
+    value.seal();
+}
+
+std::size_t known_parts() {
+    return parts().size();
+}
+
+}  // namespace muster::api
