@@ -31,27 +31,42 @@ std::string name_of(const Event& event, std::string_view uid) {
 
 void EventRecorder::record(const Event& event, const kube::Object* about,
                            std::string_view api_version, std::string_view component) {
-    const std::string uid = about != nullptr ? about->uid : std::string();
-    const std::string name = name_of(event, uid);
+    if (waiting_.size() >= waiting_max) {
+        if (!std::exchange(losing_, true))
+            log_warning("events", "more come than the server takes; some are lost");
+        return;
+    }
+    Waiting waiting{event, std::string(api_version), std::string(component), {}, 0, loop_.now()};
+    if (about != nullptr) {
+        waiting.uid = about->uid;
+        waiting.version = about->version;
+    }
+    waiting_.push_back(std::move(waiting));
+    if (!sending_) send_next();
+}
+
+net::Request EventRecorder::request_of(const Waiting& waiting) {
+    const Event& event = waiting.event;
+    const std::string name = name_of(event, waiting.uid);
     const std::string ns = event.about.ns.empty() ? "default" : event.about.ns;
     const kube::Target target{{"", "events"}, "v1"};
-    const std::string now = to_rfc3339(loop_.now());
+    const std::string at = to_rfc3339(waiting.at);
     if (written_.size() > names_kept_max) written_.clear();
     const std::int64_t count = ++written_[name];
     if (count > 1) {
-        const api::Value patch = api::Value::object({{"count", count}, {"lastTimestamp", now}});
-        return send(kube::patch(target, {target.resource, ns, name}, "",
-                                "application/merge-patch+json", patch));
+        const api::Value patch = api::Value::object({{"count", count}, {"lastTimestamp", at}});
+        return kube::patch(target, {target.resource, ns, name}, "", "application/merge-patch+json",
+                           patch);
     }
     const api::Kind* kind =
         api::find_known_kind(event.about.resource.group, event.about.resource.plural);
     api::Value involved =
-        api::Value::object({{"apiVersion", api_version},
+        api::Value::object({{"apiVersion", waiting.api_version},
                             {"kind", kind != nullptr ? kind->kind : std::string()},
                             {"name", event.about.name}});
     if (!event.about.ns.empty()) involved.set("namespace", event.about.ns);
-    if (!uid.empty()) involved.set("uid", uid);
-    if (about != nullptr) involved.set("resourceVersion", std::to_string(about->version));
+    if (!waiting.uid.empty()) involved.set("uid", waiting.uid);
+    if (waiting.version != 0) involved.set("resourceVersion", std::to_string(waiting.version));
     api::Value body =
         api::Value::object({{"apiVersion", "v1"},
                             {"kind", "Event"},
@@ -60,37 +75,26 @@ void EventRecorder::record(const Event& event, const kube::Object* about,
                             {"type", event.type},
                             {"reason", event.reason},
                             {"message", event.message.substr(0, message_bytes_max)},
-                            {"source", api::Value::object({{"component", component}})},
-                            {"reportingComponent", component},
-                            {"reportingInstance", component},
-                            {"firstTimestamp", now},
-                            {"lastTimestamp", now},
+                            {"source", api::Value::object({{"component", waiting.component}})},
+                            {"reportingComponent", waiting.component},
+                            {"reportingInstance", waiting.component},
+                            {"firstTimestamp", at},
+                            {"lastTimestamp", at},
                             {"count", 1}});
     if (!event.action.empty()) body.set("action", event.action);
-    send(kube::create(target, ns, name, "", body));
+    return kube::create(target, ns, name, "", body);
 }
 
-void EventRecorder::send(net::Request request) {
-    if (waiting_.size() >= waiting_max) {
-        if (!std::exchange(losing_, true))
-            log_warning("events", "more come than the server takes; some are lost");
+void EventRecorder::send_next() {
+    sending_ = !waiting_.empty();
+    if (!sending_) {
+        losing_ = false;
         return;
     }
-    waiting_.push_back(std::move(request));
-    send_waiting();
-}
-
-void EventRecorder::send_waiting() {
-    while (in_flight_ < in_flight_max && !waiting_.empty()) {
-        net::Request next = std::move(waiting_.front());
-        waiting_.pop_front();
-        ++in_flight_;
-        transport_.send(std::move(next), kube::while_alive(alive_, [this](const net::Response&) {
-                            --in_flight_;
-                            send_waiting();
-                        }));
-    }
-    if (waiting_.empty()) losing_ = false;
+    net::Request next = request_of(waiting_.front());
+    waiting_.pop_front();
+    transport_.send(std::move(next),
+                    kube::while_alive(alive_, [this](const net::Response&) { send_next(); }));
 }
 
 }  // namespace muster::control

@@ -17,8 +17,8 @@
 namespace muster::control {
 
 /// Writes events, without trying again: an event is a message to people, not state. A burst of them
-/// is written a few at a time, so that what they tell of is not held up by the telling; those
-/// beyond `waiting_max` are lost, as in Kubernetes.
+/// is written one after the other, as Kubernetes' own components do, so that what they tell of is
+/// not held up by the telling; those beyond `waiting_max` are lost, as there.
 class EventRecorder {
 public:
     EventRecorder(kube::Transport& transport, Loop& loop) : transport_(transport), loop_(loop) {}
@@ -28,18 +28,27 @@ public:
                 std::string_view component);
 
     static constexpr std::size_t waiting_max = 10'000;
-    static constexpr int in_flight_max = 8;
 
 private:
-    void send(net::Request request);
-    void send_waiting();
+    /// What is needed to make the request when its turn has come.
+    struct Waiting {
+        Event event;
+        std::string api_version;
+        std::string component;
+        std::string uid;
+        std::int64_t version = 0;  // Of the object; 0: it was not seen.
+        Time at;
+    };
+
+    void send_next();
+    net::Request request_of(const Waiting& waiting);
 
     kube::Transport& transport_;
     Loop& loop_;
     // How often, by the event's name; forgotten as a whole when it grows large.
     std::map<std::string, std::int64_t> written_;
-    std::deque<net::Request> waiting_;
-    int in_flight_ = 0;
+    std::deque<Waiting> waiting_;
+    bool sending_ = false;
     bool losing_ = false;
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // Guards answers that outlive this.
 };

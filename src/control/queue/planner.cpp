@@ -21,11 +21,6 @@ namespace {
 using api::Value;
 using Rule = decide::WaitReason::Rule;
 
-// Counts of queues are written at most this often, and the more queues the less often: in a burst
-// each workload changes them. Kueue waits a second.
-constexpr Duration queue_status_pause = milliseconds(100);
-constexpr Duration queue_status_pause_max = seconds(1);
-constexpr Duration pause_of_each_queue = milliseconds(10);
 // What ends together is written one after the other; Kueue waits a second.
 constexpr Duration quota_back_pause = milliseconds(40);
 constexpr Duration ask_again_pause = milliseconds(50);  // While nothing may be decided.
@@ -134,6 +129,8 @@ std::vector<std::pair<api::GroupResource, std::string>> QueuePlanner::watches() 
 void QueuePlanner::observe(const kube::Object* before, const kube::Object* after) {
     if (metrics_) metrics_->saw(before, after);
     const kube::Object& object = after != nullptr ? *after : *before;
+    status_pace_.settled(object.key);
+    pace_.settled(object.key);
     if (before != nullptr && after != nullptr && is_queue_thing(object.key.resource) &&
         differs_in_status_only(*before, *after)) {
         queues_to_write_.insert(object.key);
@@ -145,11 +142,13 @@ void QueuePlanner::observe(const kube::Object* before, const kube::Object* after
 void QueuePlanner::failed(const Write& write) {
     const auto found = entries_.find(write.key);
     if (found == entries_.end()) {
+        status_pace_.settled(write.key);
         queues_to_write_.insert(write.key);
         return;
     }
     Entry& entry = found->second;
     entry.written_at = 0;
+    pace_.settled(write.key);
     to_write_.insert(write.key);
     if (!entry.id.empty() && !entry.holds && !entry.over)
         decide::apply(state_, decide::WorkloadFailed{entry.id});
@@ -158,6 +157,8 @@ void QueuePlanner::failed(const Write& write) {
 void QueuePlanner::unchanged(const Write& write) {
     const auto found = entries_.find(write.key);
     if (found != entries_.end()) found->second.written_at = 0;
+    status_pace_.settled(write.key);
+    pace_.settled(write.key);
 }
 
 Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
@@ -170,8 +171,8 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
     const decide::Decision decision = decide_now(now);
     take(seen, decision);
     speak_again();
-    for (api::Key& key : pace_.take_ripe(now))
-        to_write_.insert(std::move(key));
+    const std::vector<api::Key> ripe = pace_.take_ripe(now);
+    to_write_.insert(ripe.begin(), ripe.end());
     if (decision.look_again) result.look_again = std::max(*decision.look_again - now, Duration{});
     while (!to_write_.empty()) {
         // An AppWrapper may send its Workload back: that one is looked at in the next round.
@@ -186,20 +187,17 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
     const auto look_at = [&](Time time) {
         if (!result.look_again || time - now < *result.look_again) result.look_again = time - now;
     };
+    for (const api::Key& key : ripe) {
+        const bool is_told = std::any_of(result.writes.begin(), result.writes.end(),
+                                         [&](const Write& write) { return write.key == key; });
+        if (!is_told) pace_.settled(key);
+    }
     if (pace_.next()) look_at(*pace_.next());
     if (queues_to_write_.empty()) return result;
-    queues_due_ =
-        std::min(queues_due_, now + queue_status_pause_max);  // The clock may be set back.
-    if (queues_due_ <= now) {
-        const std::size_t writes = result.writes.size();
-        write_queues(seen, now, result);
-        const auto written = std::count_if(
-            result.writes.begin() + static_cast<std::ptrdiff_t>(writes), result.writes.end(),
-            [](const Write& write) { return write.subresource == "status"; });
-        queues_due_ = now + std::clamp(pause_of_each_queue * written, queue_status_pause,
-                                       queue_status_pause_max);
+    if (const auto wait = status_pace_.not_before(now)) {
+        look_at(*wait);
     } else {
-        look_at(queues_due_);
+        write_queues(seen, now, result);
     }
     return result;
 }
@@ -416,9 +414,14 @@ void QueuePlanner::write_queues(const kube::Cache& seen, Time now, Reconciled& r
     }
     if (!behind.empty()) add_shares(seen, keys);
     keys.merge(behind);
+    const std::size_t first = result.writes.size();
     for (const api::Key& key : keys) {
         const kube::ObjectPtr object = seen.find(key);
         if (object == nullptr) continue;
+        if (status_pace_.is_on_its_way(key)) {  // It is looked at again when that is settled.
+            queues_to_write_.insert(key);
+            continue;
+        }
         if (key.resource == local_queues) {
             write_local_queue(seen, *object, now, result);
         } else if (key.resource == cluster_queues) {
@@ -431,6 +434,8 @@ void QueuePlanner::write_queues(const kube::Cache& seen, Time now, Reconciled& r
             write_finalizer(seen, *object, names_check, result);
         }
     }
+    for (std::size_t i = first; i < result.writes.size(); ++i)
+        status_pace_.sent(result.writes[i].key, now);
     if (!metrics_) return;
     if (std::exchange(tree_changed_, false)) metrics_->show_cohorts(state_);
     metrics_->show_cohort_shares(state_);

@@ -16,6 +16,7 @@
 #include "control/controller.h"
 #include "control/queue/queue_metrics.h"
 #include "control/queue/settings.h"
+#include "control/queue/status_pace.h"
 #include "control/queue/telling_pace.h"
 #include "control/queue/workload_status.h"
 #include "decide/cycle.h"
@@ -131,7 +132,7 @@ private:
     std::map<std::string, std::set<api::Key>> silent_;  // Who is spoken for, by the speaker's id.
     std::set<std::string> moved_;                       // Ids that may speak for nobody any more.
     TellingPace pace_;                                  // Of reasons for which Workloads wait.
-    Time queues_due_;                                   // Their status is not written before.
+    StatusPace status_pace_;                            // Of the counts of queues.
     bool tree_changed_ = false;   // Cohorts or quotas, since metrics were told.
     bool shares_fairly_ = false;  // Shares are written, and change with every admission.
 };

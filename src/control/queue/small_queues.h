@@ -71,10 +71,12 @@ struct SmallQueues : cluster::SmallCluster {
             for (const api::Key& key : keys_of(controller))
                 settle(controller.reconcile(seen, key, now));
         }
-        // Twice: the status of queues is written after a pause.
-        for (int i = 0; i < 2; ++i) {
+        // Until after the pause before the next round of queues' counts, and at once after each
+        // write is seen.
+        for (const Duration passes :
+             {Duration{}, milliseconds(150), Duration{}, milliseconds(150)}) {
             settle(planner.plan(seen, now));
-            now = now + milliseconds(150);
+            now = now + passes;
         }
         return wrote;
     }

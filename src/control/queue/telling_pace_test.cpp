@@ -58,17 +58,42 @@ TEST_CASE("when the clock is set back, nobody waits for it to come back") {
     CHECK(pace.take_ripe(earlier) == std::vector<api::Key>{late});
     CHECK(pace.may_tell(late, earlier));
     CHECK(pace.next() == std::nullopt);
+    pace.settled(late);
     for (std::int64_t i = 100; i < 100 + TellingPace::at_once; ++i)
         pace.may_tell(workload(i), earlier);
-    CHECK(pace.may_tell(workload(1), earlier + seconds(10)));
+    CHECK(pace.take_ripe(earlier + seconds(5)).size() <= TellingPace::on_their_way_max);
 }
 
 TEST_CASE("after a while of calm a handful is told at once again") {
     TellingPace pace = in_a_burst();
-    CHECK(pace.may_tell(workload(1), start + milliseconds(100)));
-    CHECK_FALSE(pace.may_tell(workload(2), start + milliseconds(100)));
+    CHECK_FALSE(pace.may_tell(workload(1), start + milliseconds(900)));  // Somebody is in the line.
+    const Time calm = start + seconds(2);
+    CHECK(pace.take_ripe(calm).size() == 2);
+    CHECK(pace.may_tell(workload(2), calm));
     for (std::int64_t i = 100; i < 100 + TellingPace::at_once; ++i)
         CHECK(pace.may_tell(workload(i), start + seconds(10)));
+}
+
+TEST_CASE("of a long line a few are told at a time, in order, as the server takes them") {
+    TellingPace pace = in_a_burst();
+    constexpr std::size_t few = TellingPace::on_their_way_max;
+    for (std::int64_t i = 1; i < 3 * static_cast<std::int64_t>(few); ++i)
+        CHECK_FALSE(pace.may_tell(workload(TellingPace::at_once + i), start));
+    const Time later = start + seconds(2);
+    const auto first = pace.take_ripe(later);
+    REQUIRE(first.size() == few);
+    CHECK(first.front() == workload(TellingPace::at_once));
+    for (const api::Key& key : first)
+        CHECK(pace.may_tell(key, later));
+    CHECK(pace.take_ripe(later).empty());
+    CHECK(pace.next() == std::nullopt);
+    pace.settled(first[1]);
+    REQUIRE(pace.next().has_value());
+    const auto second = pace.take_ripe(later);
+    REQUIRE(second.size() == 1);
+    CHECK(second[0] == workload(TellingPace::at_once + static_cast<std::int64_t>(few)));
+    pace.forget(second[0]);  // It has started meanwhile.
+    CHECK(pace.take_ripe(later).size() == 1);
 }
 
 }  // namespace
