@@ -2,6 +2,7 @@
 // up.
 #include "control/event_recorder.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace muster::control {
 namespace {
 
 constexpr std::size_t names_kept_max = 4096;
+constexpr Duration pause_max = seconds(5);
 constexpr std::size_t message_bytes_max = 1024;  // The API server's own limit.
 
 std::string name_of(const Event& event, std::string_view uid) {
@@ -94,7 +96,16 @@ void EventRecorder::send_next() {
     net::Request next = request_of(waiting_.front());
     waiting_.pop_front();
     transport_.send(std::move(next),
-                    kube::while_alive(alive_, [this](const net::Response&) { send_next(); }));
+                    kube::while_alive(
+                        alive_, [this, sent = loop_.now()](const net::Response&) { go_on(sent); }));
+}
+
+void EventRecorder::go_on(Time sent) {
+    const Duration took = std::min(loop_.now() - sent, pause_max);
+    if (took < slow) return send_next();
+    loop_.after(took, [this, alive = std::weak_ptr<int>(alive_)] {
+        if (!alive.expired()) send_next();
+    });
 }
 
 }  // namespace muster::control

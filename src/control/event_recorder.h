@@ -18,7 +18,8 @@ namespace muster::control {
 
 /// Writes events, without trying again: an event is a message to people, not state. A burst of them
 /// is written one after the other, as Kubernetes' own components do, so that what they tell of is
-/// not held up by the telling; those beyond `waiting_max` are lost, as there.
+/// not held up by the telling, and when the server is slow, with pauses as long as one takes. Those
+/// beyond `waiting_max` are lost, as there.
 class EventRecorder {
 public:
     EventRecorder(kube::Transport& transport, Loop& loop) : transport_(transport), loop_(loop) {}
@@ -27,7 +28,8 @@ public:
     void record(const Event& event, const kube::Object* about, std::string_view api_version,
                 std::string_view component);
 
-    static constexpr std::size_t waiting_max = 10'000;
+    static constexpr std::size_t waiting_max = 4'000;
+    static constexpr Duration slow = milliseconds(50);  // One that takes longer is paused after.
 
 private:
     /// What is needed to make the request when its turn has come.
@@ -41,6 +43,7 @@ private:
     };
 
     void send_next();
+    void go_on(Time sent);
     net::Request request_of(const Waiting& waiting);
 
     kube::Transport& transport_;

@@ -59,6 +59,19 @@ TEST_CASE("a burst of events is written one after the other, all of it") {
     CHECK(world.server.requests.size() == 5);
 }
 
+TEST_CASE("a slow server has pauses between events") {
+    Recording world;
+    world.record(1);
+    world.record(2);
+    world.loop.advance(milliseconds(300));
+    world.server.answer_all();
+    CHECK(world.server.requests.size() == 1);
+    world.loop.advance(milliseconds(299));
+    CHECK(world.server.requests.size() == 1);
+    world.loop.advance(milliseconds(1));
+    CHECK(world.server.requests.size() == 2);
+}
+
 TEST_CASE("an event that comes again while it waits is counted, not made twice") {
     Recording world;
     for (int i = 0; i < 3; ++i)

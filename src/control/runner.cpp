@@ -305,9 +305,9 @@ void Runner::State::finish(const std::shared_ptr<Run>& run, Outcome::Kind kind) 
     --slot.running;
     if (kind == Outcome::Kind::written) {
         record(run->result.events, slot.controller.name);
+        slot.queue.done(run->key);
         if (run->result.look_again)
             slot.queue.wake_at(run->key, loop.now() + *run->result.look_again);
-        slot.queue.done(run->key);
     } else {
         slot.queue.failed(run->key, loop.now());
     }

@@ -42,7 +42,15 @@ std::optional<api::Key> WorkQueue::take(Time now) {
 
 void WorkQueue::done(const api::Key& key) {
     failures_.erase(key);
+    forget_delay(key);
     finish(key);
+}
+
+void WorkQueue::forget_delay(const api::Key& key) {
+    const auto found = due_.find(key);
+    if (found == due_.end()) return;
+    delayed_.erase({found->second, key});
+    due_.erase(found);
 }
 
 void WorkQueue::failed(const api::Key& key, Time now) {

@@ -25,7 +25,8 @@ public:
     void wake_at(const api::Key& key, Time when);
     /// The next key, which then runs. Absent when none is ready.
     std::optional<api::Key> take(Time now);
-    /// The key's run is over; a success forgets its failures.
+    /// The key's run is over; a success forgets its failures, and when it was to be looked at again
+    /// by what was known before it: the caller says what is to be now.
     void done(const api::Key& key);
     /// The key's run failed: it comes back after 100 ms, doubling up to 30 s.
     void failed(const api::Key& key, Time now);
@@ -39,6 +40,7 @@ public:
 
 private:
     void finish(const api::Key& key);
+    void forget_delay(const api::Key& key);
     std::deque<api::Key> ready_;
     std::set<api::Key> in_line_;
     std::set<api::Key> running_;

@@ -77,5 +77,16 @@ TEST_CASE("of several times the earliest counts") {
     CHECK_FALSE(queue.next_due().has_value());
 }
 
+TEST_CASE("when to look again is as the last run said") {
+    WorkQueue queue;
+    queue.wake_at(a, start + seconds(5));
+    queue.wake(a);
+    REQUIRE(queue.take(start) == a);
+    queue.done(a);
+    CHECK_FALSE(queue.next_due().has_value());
+    queue.wake_at(a, start + seconds(9));
+    CHECK(queue.next_due() == start + seconds(9));
+}
+
 }  // namespace
 }  // namespace muster::control
