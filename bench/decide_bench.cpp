@@ -294,7 +294,7 @@ void bench_decide(const Figures& figures) {
         report_changes(figures, "100,000 wait in " + std::to_string(queues) + " queues", busy,
                        1'000);
     }
-    for (const int queues : {10, 100, 1'000}) {
+    for (const int queues : {10, 100, 1'000, 3'000}) {
         Shape shape;
         shape.queues = queues;
         shape.cohorts = 1;

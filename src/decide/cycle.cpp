@@ -283,22 +283,20 @@ void Deciding::rest() {
 }
 
 bool Deciding::has_someone_to_try() {
-    if (world.to_try.empty()) wake_gangs();
+    if (world.to_try.empty() && lined_up.empty()) wake_gangs();
     put_gathering_aside();
-    return !world.to_try.empty();
+    return !world.to_try.empty() || !lined_up.empty();
 }
 
 IdSet<QueueId> Deciding::queues_of_round() const {
     IdSet<QueueId> queues = world.to_try;
+    if (world.standing.empty()) return with_keepers(std::move(queues));
     IdSet<QuotaNode> roots;
     for (const QueueId id : world.to_try)
         roots.insert(world.tree.root_of(std::as_const(world).queue(id).plan.node));
-    for (const QuotaNode root : roots) {
-        const auto tree = world.queues_by_root.find(root);
-        if (tree == world.queues_by_root.end()) continue;
-        for (const QueueId other : tree->second) {
-            if (world.standing.contains(other)) queues.insert(other);
-        }
+    for (const QueueId other : world.standing) {
+        if (roots.contains(world.tree.root_of(std::as_const(world).queue(other).plan.node)))
+            queues.insert(other);
     }
     return with_keepers(std::move(queues));
 }

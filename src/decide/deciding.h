@@ -49,6 +49,14 @@ struct Deciding {
     IdSet<QuotaNode> gathering_trees{};  // By root: what comes back there is given out later.
     std::optional<Time> gathered_at{};   // When the first of them is due.
     IdSet<QueueId> later{};              // Of them: to be tried then.
+    /// A workload of a lined-up tree that starts in the round at hand.
+    struct Starting {
+        QuotaNode root{};
+        QueueId queue{};
+        Pending::Candidate candidate;
+    };
+    std::map<QuotaNode, Lineup*> lined_up{};  // By root: trees that were woken and are not at rest.
+    std::vector<Starting> starting{};
     // Of one round; here, so that their memory serves the next one.
     std::vector<Nominee> nominees{};
     std::vector<Nominee*> hopeful{};
@@ -110,6 +118,7 @@ struct Deciding {
     /// Nobody wants a reason again with other numbers.
     bool keeps_its_numbers(QueueId id, ClassKey key);
     bool is_in_large_tree(QueueId id) const;
+    bool is_large_tree(QuotaNode root) const;
     /// All who wait there are blocked, for reasons that stay as long as nobody may start.
     bool is_told(QueueId id);
     /// Those of one tree who hear first of what was given back.
@@ -129,6 +138,11 @@ struct Deciding {
     /// this round is concerned, they are at rest.
     std::vector<std::pair<QuotaNode, QueueId>> with_hope(const IdSet<QueueId>& queues,
                                                          Trying trying);
+    /// The lineup of a tree where it may stand for waking everybody, else null.
+    Lineup* lineup_of(QuotaNode root);
+    /// Of each lined-up tree those who start next: their classes are open while this round lasts.
+    const std::vector<Starting>& take_from_lineups();
+    void close_lineups();
     /// One round: of each of the queues that has someone, the first is tried against the state as
     /// it is; then all of them come to their turn. Queues at rest leave `to_try`.
     void round(const IdSet<QueueId>& queues, Trying trying);

@@ -155,14 +155,16 @@ void check_waiting(const World& world, std::vector<std::string>& broken) {
                 }
                 continue;
             }
-            if (entry.pending.reason_of(key)->rule == WaitReason::Rule::pods_not_ready) {
+            const auto reason = entry.pending.reason_of(key);
+            const auto rule = reason == nullptr ? WaitReason::Rule::quota : reason->rule;
+            if (rule == WaitReason::Rule::pods_not_ready) {
                 if (!world.blocks_admission(id))
                     broken.push_back("queue " + std::string(name) +
                                      " waits for pods that are ready");
                 continue;
             }
             // Whoever could preempt for all of its pods does not start with fewer.
-            if (entry.pending.reason_of(key)->rule == WaitReason::Rule::preemption_gated) continue;
+            if (rule == WaitReason::Rule::preemption_gated) continue;
             Try what{id, key, entry.pending.members_of(key).begin()->workload};
             what.preempting = Try::Preempting::left_out;
             const Attempt attempt = evaluate({world, tree, nobody}, ledger, what);

@@ -31,6 +31,7 @@ struct Round {
     std::vector<std::string> kept_places{};           // The same in topologies: who holds them.
 
     void nominate(const std::vector<std::pair<QuotaNode, QueueId>>& queues);
+    void nominate(QuotaNode root, QueueId id, const Pending::Candidate& candidate);
     void take_turn(Nominee& nominee);
     enum class Overlap { none, resolved };
     Overlap resolve_overlap(Nominee& nominee);
@@ -61,25 +62,28 @@ struct Round {
 };
 
 void Round::nominate(const std::vector<std::pair<QuotaNode, QueueId>>& queues) {
-    static const std::set<WorkloadId> nobody;
-    const Scene scene{world, world.tree, nobody};
     nominees.reserve(queues.size());
     for (const auto& [root, id] : queues) {
         deciding.visited.insert(id);
-        const QueueEntry& entry = std::as_const(world).queue(id);
-        auto candidate = entry.pending.next(deciding.now);
+        const auto candidate = std::as_const(world).queue(id).pending.next(deciding.now);
         if (!candidate) {
             world.to_try.erase(id);
             world.standing.erase(id);
             continue;
         }
         played.emplace_back(root, id);
-        if (id != no_queue) deciding.know_plan(id, candidate->key);
-        const Try what = deciding.next_try(id, *candidate);
-        ++world.tries;
-        nominees.push_back({id, entry.plan.node, root, candidate->key, std::move(candidate->turn),
-                            evaluate(scene, world.ledger, what), world.ledger.version()});
+        nominate(root, id, *candidate);
     }
+}
+
+void Round::nominate(QuotaNode root, QueueId id, const Pending::Candidate& candidate) {
+    static const std::set<WorkloadId> nobody;
+    if (id != no_queue) deciding.know_plan(id, candidate.key);
+    const Try what = deciding.next_try(id, candidate);
+    ++world.tries;
+    nominees.push_back({id, std::as_const(world).queue(id).plan.node, root, candidate.key,
+                        candidate.turn, evaluate({world, world.tree, nobody}, world.ledger, what),
+                        world.ledger.version()});
 }
 
 void Round::take_turn(Nominee& nominee) {
@@ -92,9 +96,8 @@ void Round::take_turn(Nominee& nominee) {
     if (attempt.preempts_in_vain()) {
         const auto& policy = world.queue(nominee.queue).plan.preemption;
         // What it can always take back it need not keep.
-        if (policy.reclaim_within_cohort != Preemption::Reclaim::any) {
+        if (policy.reclaim_within_cohort != Preemption::Reclaim::any)
             keep_what_it_may_take(nominee);
-        }
         return refuse(nominee);
     }
     if (attempt.mode == Mode::preempt &&
@@ -280,9 +283,8 @@ void Round::evict(const Nominee& nominee, const Victim& victim) {
     evict.preemptor = *nominee.turn.name.text;
     evict.preemptor_path = world.path_of(nominee.queue);
     evict.path = world.path_of(entry.held->queue);
-    const QueueId left = entry.held->queue;
     deciding.mark_evicting(victim.workload);
-    deciding.moved(left);
+    deciding.moved(entry.held->queue);
     deciding.decision.evicts.push_back(std::move(evict));
 }
 
@@ -431,14 +433,9 @@ void Round::keep_places(const Nominee& nominee) {
 void Round::keep_what_it_may_take(const Nominee& nominee) {
     std::vector<Share> shares = nominee.attempt.fit.total();
     for (Share& share : shares) {
-        const Quota quota = world.tree.quota(nominee.node, share.what);
-        const Amount used = world.tree.usage(nominee.node, share.what);
-        if (nominee.attempt.fit.borrowing_level == 0) {
-            share.amount = std::min(share.amount, quota.nominal - used);
-        } else if (quota.borrowing_limit) {
-            share.amount = std::min(share.amount, quota.nominal + *quota.borrowing_limit - used);
-        }
-        share.amount = std::max(Amount{}, share.amount);
+        share.amount = within_limits(share.amount, world.tree.quota(nominee.node, share.what),
+                                     world.tree.usage(nominee.node, share.what),
+                                     nominee.attempt.fit.borrowing_level > 0);
     }
     keep(nominee, shares);
 }
@@ -484,6 +481,8 @@ void Deciding::round(const IdSet<QueueId>& queues, Trying trying) {
     hopeful.clear();
     Round round{*this, world, nominees};
     round.nominate(with_hope(queues, trying));
+    for (const Starting& next : take_from_lineups())
+        round.nominate(next.root, next.queue, next.candidate);
     for (Nominee& nominee : round.nominees) {
         if (nominee.attempt.mode == Mode::no_fit) {
             round.refuse(nominee);
@@ -495,6 +494,7 @@ void Deciding::round(const IdSet<QueueId>& queues, Trying trying) {
     while (const auto next = turns.next())
         round.take_turn(*hopeful[*next]);
     round.finish();
+    close_lineups();
 }
 
 }  // namespace muster::decide

@@ -96,26 +96,19 @@ Try Deciding::next_try(QueueId id, const Pending::Candidate& candidate) {
     return what;
 }
 
-namespace {
-
-// Whatever is free, it is the same that it lacks.
-bool has_one_choice(const FlavorPlan& plan) {
-    return plan.joints.size() == 1 && plan.joints.front().choices.size() == 1 &&
-           plan.joints.front().choices.front().options.size() == 1;
-}
-
-}  // namespace
-
 bool Deciding::keeps_its_numbers(QueueId id, ClassKey key) {
     const FlavorPlan* plan = measure(id, key);
     if (plan == nullptr) return false;
     if (world.options.reasons == Options::Reasons::left_out) return true;
-    return has_one_choice(*plan) && is_in_large_tree(id) &&
+    return plan->has_one_choice() && is_in_large_tree(id) &&
            std::as_const(world).queue(id).pending.lacks_quota(key, world.plans_version);
 }
 
 bool Deciding::is_in_large_tree(QueueId id) const {
-    const QuotaNode root = world.tree.root_of(std::as_const(world).queue(id).plan.node);
+    return is_large_tree(world.tree.root_of(std::as_const(world).queue(id).plan.node));
+}
+
+bool Deciding::is_large_tree(QuotaNode root) const {
     const auto tree = world.queues_by_root.find(root);
     return tree != world.queues_by_root.end() &&
            tree->second.size() > world.queues_with_fresh_numbers;
@@ -153,7 +146,7 @@ bool Deciding::is_told(QueueId id) {
     return is_in_large_tree(id) &&
            !pending.any_class(world.plans_version,
                               [&](const ClassKey& key, const FlavorPlan* plan) {
-                                  return plan == nullptr || !has_one_choice(*plan) ||
+                                  return plan == nullptr || !plan->has_one_choice() ||
                                          !pending.lacks_quota(key, world.plans_version);
                               });
 }
@@ -394,9 +387,15 @@ void Deciding::wake_freed_trees() {
         resumed.insert(world.tree.root_of(std::as_const(world).queue(id).plan.node));
     }
     IdSet<QueueId> others = std::exchange(world.to_try, {});
-    for (const auto& [root, gifts] : freed)
-        try_in_front(world.queues_by_root[root], awake,
-                     gifts.times == 1 ? Heads::hear : Heads::wait);
+    std::map<QuotaNode, Lineup*> lineups;
+    for (const auto& [root, gifts] : freed) {
+        if (Lineup* lineup = lineup_of(root)) {
+            lineups.emplace(root, lineup);  // Nobody stands in front there.
+        } else {
+            try_in_front(world.queues_by_root[root], awake,
+                         gifts.times == 1 ? Heads::hear : Heads::wait);
+        }
+    }
     while (!world.to_try.empty()) {
         round(with_keepers(world.to_try), Trying::everybody);
         erase_if(world.to_try, [&](QueueId id) {
@@ -409,7 +408,13 @@ void Deciding::wake_freed_trees() {
     world.to_try.insert(others.begin(), others.end());
     for (const auto& [root, gifts] : freed) {
         if (gifts.times == gifts.unheard) continue;
-        wake_all_in(world.queues_by_root[root]);
+        const auto lineup = lineups.find(root);
+        if (lineup == lineups.end()) {
+            wake_all_in(world.queues_by_root[root]);
+        } else {
+            lineup->second->wake();
+            lined_up.insert(*lineup);
+        }
     }
 }
 

@@ -19,6 +19,7 @@
 #include "decide/fit/shape.h"
 #include "decide/id_set.h"
 #include "decide/ids.h"
+#include "decide/lineup.h"
 #include "decide/place/groups.h"
 #include "decide/place/ledger.h"
 #include "decide/place/topology_book.h"
@@ -206,6 +207,10 @@ struct World {
     /// few have to be told; `why` finds them anew.
     std::size_t queues_with_fresh_numbers = 64;
 
+    Lineups lineups;
+    enum class LiningUp { where_possible, nowhere };
+    LiningUp lining_up = LiningUp::where_possible;  // Tests compare the two.
+
     /// Queues whose first has been tried in vain and is to be tried again with every change in
     /// their tree: heads of StrictFIFO, and those that wait for their victims or others' to end.
     IdSet<QueueId> standing;
@@ -219,7 +224,10 @@ struct World {
 
     World();
 
-    QueueEntry& queue(QueueId id) { return queues.edit(index(id)); }
+    QueueEntry& queue(QueueId id) {
+        lineups.touch(id);
+        return queues.edit(index(id));
+    }
     const QueueEntry& queue(QueueId id) const { return queues[index(id)]; }
     LocalQueueEntry& local_queue(LocalQueueId id) { return local_queues.edit(index(id)); }
     const LocalQueueEntry& local_queue(LocalQueueId id) const { return local_queues[index(id)]; }

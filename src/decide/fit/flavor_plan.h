@@ -51,6 +51,11 @@ struct FlavorPlan {
     /// What the members of a joint need of a resource with so many pods of each pod set.
     Amount needed(const Joint& joint, ResourceId resource,
                   const std::vector<std::int64_t>& counts) const;
+    /// Whatever is free, it is the same that it lacks.
+    bool has_one_choice() const {
+        return joints.size() == 1 && joints.front().choices.size() == 1 &&
+               joints.front().choices.front().options.size() == 1;
+    }
 };
 
 FlavorPlan plan_flavors(const FlavorBook& book, const QueuePlan& queue,

@@ -82,6 +82,8 @@ public:
     enum class News { none, numbers, all };
     /// The class does not fit. The reason was found with plans of this version.
     News block(ClassKey key, WaitReason reason, std::uint64_t version);
+    /// To be tried, alone of its queue.
+    void open(ClassKey key) { set_blocked(key, classes_.at(key), false); }
     /// The same, and nobody wants the reason.
     void shut(ClassKey key) { set_blocked(key, classes_.at(key), true); }
     /// The first of the class was tried in vain, but the class stays open.
@@ -118,6 +120,12 @@ public:
             const Class& which = known.second;
             return holds(known.first, which.plan_version == version ? which.plan.get() : nullptr);
         });
+    }
+    /// Calls `visit(key, first)` for each class with the first of its members.
+    template <class Visit>
+    void visit_classes(const Visit& visit) const {
+        for (const auto& [key, which] : classes_)
+            visit(key, *which.members.begin());
     }
     std::vector<Turn> in_order(Time now) const;
     std::int64_t size() const { return size_; }

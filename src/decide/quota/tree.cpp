@@ -78,17 +78,26 @@ Amount QuotaTree::lendable(QuotaNode cohort, ResourceId resource) const {
 
 Amount QuotaTree::available(QuotaNode node, FlavorResource what) const {
     const Cell* found = find(node, what);
-    const Cell cell = found == nullptr ? Cell{} : *found;
     const auto parent = nodes_[index(node)].parent;
-    if (!parent) return cell.subtree - cell.usage;
+    if (!parent) return found == nullptr ? Amount{} : found->subtree - found->usage;
+    const Reach own = found == nullptr ? Reach{} : reach(*found);
+    return own.unused + std::min(available(*parent, what), own.most);
+}
+
+QuotaTree::Reach QuotaTree::reach(QuotaNode node, FlavorResource what) const {
+    const Cell* found = find(node, what);
+    return found == nullptr ? Reach{} : reach(*found);
+}
+
+QuotaTree::Reach QuotaTree::reach(const Cell& cell) {
     const Amount own = local(cell);
-    Amount above = available(*parent, what);
+    Reach made{std::max(Amount{}, own - cell.usage), unlimited()};
     if (cell.quota.borrowing_limit) {
         const Amount shared = cell.subtree - own;
         const Amount used_above = std::max(Amount{}, cell.usage - own);
-        above = std::min(above, shared - used_above + *cell.quota.borrowing_limit);
+        made.most = shared - used_above + *cell.quota.borrowing_limit;
     }
-    return std::max(Amount{}, own - cell.usage) + above;
+    return made;
 }
 
 Amount QuotaTree::potential(QuotaNode node, FlavorResource what) const {
@@ -181,6 +190,15 @@ QuotaTree::Cell& QuotaTree::cell(QuotaNode node, FlavorResource what) {
         [](const auto& entry, FlavorResource wanted) { return entry.first < wanted; });
     if (found != cells.end() && found->first == what) return found->second;
     return cells.insert(found, {what, Cell{}})->second;
+}
+
+Amount within_limits(Amount wanted, const Quota& quota, Amount used, bool borrows) {
+    if (!borrows) {
+        wanted = std::min(wanted, quota.nominal - used);
+    } else if (quota.borrowing_limit) {
+        wanted = std::min(wanted, quota.nominal + *quota.borrowing_limit - used);
+    }
+    return std::max(Amount{}, wanted);
 }
 
 // The part that is never lent.

@@ -41,6 +41,13 @@ public:
 
     /// What the node may still take; negative after quotas were cut below what is used.
     Amount available(QuotaNode node, FlavorResource what) const;
+    /// Of a node with a parent: it may take what it never lends and does not use, and of what the
+    /// parent may still take no more than `most`.
+    struct Reach {
+        Amount unused;
+        Amount most = unlimited();
+    };
+    Reach reach(QuotaNode node, FlavorResource what) const;
 
     /// What it could take if nobody used anything.
     Amount potential(QuotaNode node, FlavorResource what) const;
@@ -105,6 +112,7 @@ private:
     const Cell* find(QuotaNode node, FlavorResource what) const;
     Cell& cell(QuotaNode node, FlavorResource what);
     static Amount local(const Cell& cell);
+    static Reach reach(const Cell& cell);
     void raise(QuotaNode node, FlavorResource what, Amount amount);
     void lower(QuotaNode node, FlavorResource what, Amount amount);
     void find_circles();
@@ -113,5 +121,9 @@ private:
 
     std::vector<Entry> nodes_;
 };
+
+/// Of what it wants and does not fit, the part that the quota and the borrowing limit of whoever
+/// has used so much would leave it.
+Amount within_limits(Amount wanted, const Quota& quota, Amount used, bool borrows);
 
 }  // namespace muster::decide
