@@ -128,7 +128,8 @@ Attempt Evaluation::with_counts(const std::vector<std::int64_t>& counts) {
         check_nodes(attempt, wanted);
         return attempt;
     }
-    if (what.reasons == Try::Reasons::told) explain(attempt, answer, placing);
+    if (what.reasons == Try::Reasons::told || !attempt.victims.empty())
+        explain(attempt, answer, placing);
     return attempt;
 }
 

@@ -346,7 +346,7 @@ bool Round::turns_in_circles(Nominee& nominee) {
     }
     if (is_strict || !deciding.is_patient(id)) return false;
     deciding.be_patient(id);
-    if (nominee.attempt.mode != Mode::fit) {
+    if (nominee.attempt.reason != nullptr) {
         pending(nominee).note(nominee.key, std::move(*nominee.attempt.reason));
         world.to_tell.insert(id);
     }

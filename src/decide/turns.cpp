@@ -19,6 +19,10 @@ Turns::Turns(const World& world, QuotaTree& tree, const std::vector<Nominee*>& n
         }
         trees_.back().push_back(member);
     }
+    if (world.options.fair_sharing) {
+        for (const Nominee* nominee : nominees)
+            needs_.push_back(nominee->attempt.fit.total());
+    }
     for (std::size_t i = 0; i < trees_.size(); ++i)
         enter_winner(i);
 }
@@ -86,12 +90,15 @@ Turns::Shares Turns::measure(const Members& members) {
     Shares shares;
     for (const std::size_t member : members) {
         const Nominee& nominee = of(member);
-        const std::vector<Share> needs = nominee.attempt.fit.total();
+        const std::vector<Share>& needs = needs_[member];
         for (const Share& need : needs)
             tree_.add_usage(nominee.node, need.what, need.amount);
         QuotaNode at = nominee.node;
         for (auto above = tree_.parent_of(at); above; above = tree_.parent_of(at)) {
-            shares[{member, *above}] = borrowed_share(tree_, at);
+            const bool borrows_for_it =
+                std::any_of(needs.begin(), needs.end(),
+                            [&](const Share& need) { return borrows(tree_, at, need.what); });
+            shares[{member, *above}] = {borrowed_share(tree_, at), borrows_for_it};
             at = *above;
         }
         for (const Share& need : needs)
@@ -101,18 +108,10 @@ Turns::Shares Turns::measure(const Members& members) {
 }
 
 bool Turns::wins(std::size_t a, std::size_t b, QuotaNode cohort, const Shares& shares) const {
-    const auto wanted = [this](std::size_t member) {
-        std::vector<FlavorResource> all;
-        for (const Share& need : of(member).attempt.fit.total())
-            all.push_back(need.what);
-        return all;
-    };
-    const BorrowedShare& left = shares.at({a, cohort});
-    const BorrowedShare& right = shares.at({b, cohort});
-    const bool left_borrows = left.borrows_any_of(wanted(a));
-    const bool right_borrows = right.borrows_any_of(wanted(b));
-    if (left_borrows != right_borrows) return right_borrows;
-    const auto order = compare(left, right);
+    const Standing& left = shares.at({a, cohort});
+    const Standing& right = shares.at({b, cohort});
+    if (left.borrows_for_it != right.borrows_for_it) return right.borrows_for_it;
+    const auto order = compare(left.share, right.share);
     return order != 0 ? order < 0 : of(a).turn < of(b).turn;
 }
 

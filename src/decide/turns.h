@@ -36,7 +36,12 @@ public:
     std::optional<std::size_t> next();
 
 private:
-    using Shares = std::map<std::pair<std::size_t, QuotaNode>, BorrowedShare>;  // Below a cohort.
+    /// With its nominee admitted.
+    struct Standing {
+        BorrowedShare share;
+        bool borrows_for_it = false;  // Some of what the nominee wants.
+    };
+    using Shares = std::map<std::pair<std::size_t, QuotaNode>, Standing>;  // Below a cohort.
 
     /// The nominees of one tree that are left: without fair sharing the last one is next.
     using Members = std::vector<std::size_t>;
@@ -52,6 +57,7 @@ private:
     const Nominee& of(std::size_t i) const { return *nominees_[i]; }
 
     const std::vector<Nominee*>& nominees_;
+    std::vector<std::vector<Share>> needs_;  // With fair sharing: all that each would take.
     std::vector<Members> trees_;
     /// A heap of one nominee of each tree, with its tree; the first to go is in front.
     std::vector<std::pair<std::size_t, std::size_t>> winners_;

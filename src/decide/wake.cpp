@@ -77,8 +77,7 @@ void Deciding::forget_searches(QueueId id) {
     });
 }
 
-// From where its last search stopped. Of whoever may preempt, the reason tells more than numbers:
-// it is never left out.
+// From where its last search stopped.
 Try Deciding::next_try(QueueId id, const Pending::Candidate& candidate) {
     Try what{id, candidate.key, candidate.turn.workload};
     auto known = progress.find(what.workload);
@@ -92,13 +91,15 @@ Try Deciding::next_try(QueueId id, const Pending::Candidate& candidate) {
         what.preempting = known->second.preempting;
     }
     what.patient = is_patient(what.workload);
-    if (keeps_its_numbers(id, what.key)) what.reasons = Try::Reasons::left_out;
+    if (world.options.reasons == Options::Reasons::left_out || keeps_its_numbers(id, what.key))
+        what.reasons = Try::Reasons::left_out;
     return what;
 }
 
 bool Deciding::keeps_its_numbers(QueueId id, ClassKey key) {
     const FlavorPlan* plan = measure(id, key);
     if (plan == nullptr) return false;
+    // Of whoever may preempt, the reason tells more than numbers.
     if (world.options.reasons == Options::Reasons::left_out) return true;
     return plan->has_one_choice() && is_in_large_tree(id) &&
            std::as_const(world).queue(id).pending.lacks_quota(key, world.plans_version);
@@ -234,6 +235,7 @@ void Deciding::pass_over(QueueId id, const Pending::Candidate& candidate) {
     Attempt attempt = evaluate({world, world.tree, nobody}, world.ledger, next_try(id, candidate));
     VERIFY(attempt.mode != Attempt::Mode::fit);
     progress.erase(candidate.turn.workload);
+    if (attempt.reason == nullptr) return world.queue(id).pending.shut(candidate.key);
     block(id, candidate.key, std::move(*attempt.reason));
 }
 

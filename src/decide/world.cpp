@@ -47,7 +47,8 @@ QueueId World::queue_id(std::string_view name) {
     if (queues.size() < queue_names.limit()) {
         QueueEntry entry;
         entry.plan.node = tree.add();
-        queue_of_node[entry.plan.node] = id;
+        queue_of_node.resize(index(entry.plan.node) + 1, no_queue);
+        queue_of_node[index(entry.plan.node)] = id;
         queues.push_back(std::move(entry));
         structure_changed = true;
     }
@@ -83,9 +84,10 @@ WorkloadId World::workload_id(std::string_view name) {
 }
 
 std::optional<QueueId> World::queue_at(QuotaNode node) const {
-    const auto found = queue_of_node.find(node);
-    if (found == queue_of_node.end()) return std::nullopt;
-    return found->second;
+    if (index(node) >= queue_of_node.size()) return std::nullopt;
+    const QueueId id = queue_of_node[index(node)];
+    if (id == no_queue && queue(no_queue).plan.node != node) return std::nullopt;
+    return id;
 }
 
 const std::string& World::name_at(QuotaNode node) const {

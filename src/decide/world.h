@@ -162,7 +162,7 @@ struct World {
     Names<QueueId> queue_names;
     PersistentVector<QueueEntry> queues;  // By QueueId.
     std::map<QuotaNode, std::vector<QueueId>> queues_by_root;
-    std::map<QuotaNode, QueueId> queue_of_node;
+    std::vector<QueueId> queue_of_node;  // By QuotaNode; `no_queue` for cohorts, but for its own.
     std::map<QuotaNode, CohortId> cohort_of_node;
     Names<CohortId> cohort_names;
     std::vector<CohortEntry> cohorts;       // By CohortId.

@@ -19,6 +19,19 @@ bool uses_contested(const Held& held, const Preemptor& preemptor) {
     });
 }
 
+bool uses_as_much(const Held& held, const std::vector<Share>& other) {
+    std::size_t at = 0;
+    bool as_much = true;
+    for (std::size_t i = 0; i < held.pod_sets.size(); ++i) {
+        visit_live_shares(held, i, [&](FlavorResource what, Amount amount) {
+            as_much = as_much && at < other.size() && what == other[at].what &&
+                      amount >= other[at].amount;
+            ++at;
+        });
+    }
+    return as_much && at == other.size();
+}
+
 Time queued_of(const WorkloadEntry& entry) {
     return entry.queued == Time{} ? entry.created : entry.queued;
 }
@@ -61,8 +74,10 @@ Candidate candidate_of(const World& world, QueueId queue, WorkloadId id) {
     made.reserved = entry.held->reserved;
     made.name = world.workload_names.ranked(id);
     for (std::size_t i = 0; i < entry.held->pod_sets.size(); ++i) {
-        const std::vector<Share> live = world.live_shares(*entry.held, i);
-        made.usage.insert(made.usage.end(), live.begin(), live.end());
+        made.usage.reserve(made.usage.size() + entry.held->pod_sets[i].shares.size());
+        visit_live_shares(*entry.held, i, [&](FlavorResource what, Amount amount) {
+            made.usage.push_back({what, amount});
+        });
     }
     return made;
 }
@@ -78,10 +93,14 @@ bool preempted_before(const Candidate& a, const Candidate& b) {
 
 CandidateLine::CandidateLine(const Scene& scene, const Preemptor& preemptor, QueueId queue,
                              Dress dress)
-    : scene_(scene), preemptor_(preemptor), queue_(queue), dress_(std::move(dress)) {
-    const QueueEntry& entry = scene.world.queue(queue);
-    const Preemption& policy = scene.world.queue(preemptor.queue).plan.preemption;
-    const bool own = queue == preemptor.queue;
+    : scene_(scene), preemptor_(preemptor), queue_(queue), dress_(std::move(dress)) {}
+
+// Nobody is looked at before somebody asks.
+void CandidateLine::begin() {
+    has_begun_ = true;
+    const QueueEntry& entry = scene_.world.queue(queue_);
+    const Preemption& policy = scene_.world.queue(preemptor_.queue).plan.preemption;
+    const bool own = queue_ == preemptor_.queue;
     if (own ? policy.within_queue == Preemption::WithinQueue::never
             : policy.reclaim_within_cohort == Preemption::Reclaim::never ||
                   entry.active != QueueReport::Active::ready) {
@@ -89,16 +108,18 @@ CandidateLine::CandidateLine(const Scene& scene, const Preemptor& preemptor, Que
     }
     next_ = entry.holders.begin();
     end_ = entry.holders.end();
-    if (!own || !scene.world.goes_by_use(queue)) return;
+    if (!own || !scene_.world.goes_by_use(queue_)) return;
     // Holders do not stand in the order of what their local queues have used.
     while (next_ != end_)
         find_next();
-    std::sort(found_.begin(), found_.end(), preempted_before);
+    std::sort(found_.begin(), found_.end(),
+              [](const auto& a, const auto& b) { return preempted_before(*a, *b); });
 }
 
 const Candidate* CandidateLine::peek() {
+    if (!has_begun_) begin();
     if (at_ == found_.size()) find_next();
-    return at_ < found_.size() ? &found_[at_] : nullptr;
+    return at_ < found_.size() ? found_[at_].get() : nullptr;
 }
 
 void CandidateLine::find_next() {
@@ -109,10 +130,13 @@ void CandidateLine::find_next() {
         }
         const WorkloadEntry& holder = scene_.world.workload(next_->workload);
         if (scene_.gone.contains(next_->workload) || !uses_contested(*holder.held, preemptor_) ||
-            !gives_up(holder)) {
+            !gives_up(holder) ||
+            (refused_ != nullptr && uses_as_much(*holder.held, refused_->usage))) {
             continue;
         }
-        Candidate& made = found_.emplace_back(candidate_of(scene_.world, queue_, next_->workload));
+        found_.push_back(
+            std::make_unique<Candidate>(candidate_of(scene_.world, queue_, next_->workload)));
+        Candidate& made = *found_.back();
         made.own = queue_ == preemptor_.queue;
         if (!made.own) made.cause = PreemptionCause::in_cohort_reclamation;
         if (made.own && holder.local_queue && scene_.world.goes_by_use(queue_)) {

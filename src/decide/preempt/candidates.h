@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -49,8 +50,13 @@ public:
     /// Requires: one was seen.
     void pop() { ++at_; }
     void rewind() { at_ = 0; }
+    QueueId queue() const { return queue_; }
+    /// From here on those are passed over who use at least as much of all that this one uses;
+    /// null: nobody.
+    void leave_out(const Candidate* refused) { refused_ = refused; }
 
 private:
+    void begin();
     void find_next();
     bool gives_up(const WorkloadEntry& holder) const;
     bool ends_before(const HolderTurn& holder) const;
@@ -59,8 +65,10 @@ private:
     const Preemptor& preemptor_;
     QueueId queue_;
     Dress dress_;
-    std::deque<Candidate> found_;
+    std::vector<std::unique_ptr<Candidate>> found_;
     std::size_t at_ = 0;
+    bool has_begun_ = false;
+    const Candidate* refused_ = nullptr;
     PersistentSet<HolderTurn>::Iterator next_;
     PersistentSet<HolderTurn>::Iterator end_;
 };

@@ -1,10 +1,10 @@
 // decide/preempt/fair.cpp - victims by fair sharing: from whoever has borrowed the largest part.
 #include <algorithm>
-#include <deque>
 #include <map>
-#include <set>
 #include <utility>
+#include <vector>
 
+#include "decide/flat_map.h"
 #include "decide/preempt/candidates.h"
 #include "decide/quota/share.h"
 
@@ -19,7 +19,12 @@ using Strategy = Options::Strategy;
 class Sources {
 public:
     Sources(const Scene& scene, const Preemptor& preemptor);
-    void add(QueueId queue, CandidateLine& line) { lines_[queue].source = &line; }
+    void add(CandidateLine& line) { lines_[line.queue()].source = &line; }
+    void reserve(std::size_t queues) {
+        lines_.reserve(queues);
+        shares_.reserve(queues);
+        done_.reserve(queues);
+    }
     /// Requires: those of one queue come in their order.
     void add(const Candidate& candidate) { lines_[candidate.queue].known.push_back(&candidate); }
 
@@ -27,13 +32,16 @@ public:
     std::optional<QueueId> next();
     bool has(QueueId queue) { return front(queue) != nullptr; }
     const Candidate& pop(QueueId queue);
-    void drop(QueueId queue) { done_.insert(node_of(queue)); }
+    void leave_out(QueueId queue, const Candidate* refused) {
+        if (CandidateLine* line = lines_[queue].source) line->leave_out(refused);
+    }
+    void drop(QueueId queue) { done_[node_of(queue)] = true; }
 
     /// The two children of the lowest common cohort: above the preemptor and above the queue.
     std::pair<QuotaNode, QuotaNode> apart(QueueId queue) const;
 
-    /// Valid until something in the tree changes, which must be said.
-    const BorrowedShare& share_of(QuotaNode node);
+    /// It is kept until something in the tree changes, which must be said.
+    BorrowedShare share_of(QuotaNode node);
     void forget_shares() { shares_.clear(); }
 
 private:
@@ -46,43 +54,45 @@ private:
     const Candidate* front(QueueId queue);  // Null when there are no more.
 
     std::optional<QueueId> next_below(QuotaNode cohort);
-    bool is_better(const BorrowedShare& share, QueueId queue, const BorrowedShare* than,
+    bool is_better(const BorrowedShare& share, QueueId queue, const BorrowedShare& than,
                    std::optional<QueueId> other);
+    bool is_above(QuotaNode node) const {
+        return std::find(above_.begin(), above_.end(), node) != above_.end();
+    }
+    bool is_done(QuotaNode node) { return done_.find(node) != nullptr; }
     QuotaNode node_of(QueueId queue) const { return scene_.world.queue(queue).plan.node; }
 
     const Scene& scene_;
     const Preemptor& preemptor_;
-    std::set<QuotaNode> above_;  // The preemptor's cohorts.
-    std::map<QueueId, Line> lines_;
-    std::set<QuotaNode> done_;  // Nodes that will give nobody any more.
-    std::map<QuotaNode, BorrowedShare> shares_;
+    std::vector<QuotaNode> above_;  // The preemptor's cohorts.
+    FlatMap<QueueId, Line> lines_;
+    FlatMap<QuotaNode, bool> done_;  // Nodes that will give nobody any more.
+    FlatMap<QuotaNode, BorrowedShare> shares_;
 };
 
 Sources::Sources(const Scene& scene, const Preemptor& preemptor)
     : scene_(scene), preemptor_(preemptor) {
     for (auto at = scene.tree.parent_of(node_of(preemptor.queue)); at;
          at = scene.tree.parent_of(*at)) {
-        above_.insert(*at);
+        above_.push_back(*at);
     }
 }
 
-const BorrowedShare& Sources::share_of(QuotaNode node) {
-    const auto known = shares_.find(node);
-    if (known != shares_.end()) return known->second;
-    return shares_.emplace(node, borrowed_share(scene_.tree, node)).first->second;
+BorrowedShare Sources::share_of(QuotaNode node) {
+    if (const BorrowedShare* known = shares_.find(node)) return *known;
+    return shares_[node] = borrowed_share(scene_.tree, node);
 }
 
 const Candidate* Sources::front(QueueId queue) {
-    const auto found = lines_.find(queue);
-    if (found == lines_.end()) return nullptr;
-    Line& line = found->second;
-    if (line.source != nullptr) return line.source->peek();
-    return line.at < line.known.size() ? line.known[line.at] : nullptr;
+    const Line* line = lines_.find(queue);
+    if (line == nullptr) return nullptr;
+    if (line->source != nullptr) return line->source->peek();
+    return line->at < line->known.size() ? line->known[line->at] : nullptr;
 }
 
 const Candidate& Sources::pop(QueueId queue) {
     const Candidate* first = front(queue);
-    Line& line = lines_.at(queue);
+    Line& line = lines_[queue];
     if (line.source != nullptr) line.source->pop();
     ++line.at;
     return *first;
@@ -91,58 +101,62 @@ const Candidate& Sources::pop(QueueId queue) {
 std::optional<QueueId> Sources::next() {
     const QuotaNode own = node_of(preemptor_.queue);
     if (!scene_.tree.parent_of(own)) {
-        if (done_.contains(own) || !has(preemptor_.queue)) return std::nullopt;
+        if (is_done(own) || !has(preemptor_.queue)) return std::nullopt;
         return preemptor_.queue;
     }
     const QuotaNode root = scene_.tree.root_of(own);
-    while (!done_.contains(root)) {
+    while (!is_done(root)) {
         if (const auto found = next_below(root)) return found;
     }
     return std::nullopt;
 }
 
 // Among equals the one whose first candidate comes first.
-bool Sources::is_better(const BorrowedShare& share, QueueId queue, const BorrowedShare* than,
+bool Sources::is_better(const BorrowedShare& share, QueueId queue, const BorrowedShare& than,
                         std::optional<QueueId> other) {
     if (!other) return true;
-    const auto order = compare(share, *than);
+    const auto order = compare(share, than);
     if (order != 0) return order > 0;
     return preempted_before(*front(queue), *front(*other));
 }
 
 // The child with the largest share, cohorts before queues; nothing when a step only found out that
-// nobody is left somewhere.
+// nobody is left somewhere. A queue is asked for its candidates when it may be the one.
 std::optional<QueueId> Sources::next_below(QuotaNode cohort) {
     std::optional<QueueId> best_queue;
-    const BorrowedShare* of_queue = nullptr;
+    BorrowedShare of_queue;
     std::optional<QuotaNode> best_cohort;
-    const BorrowedShare* of_cohort = nullptr;
+    BorrowedShare of_cohort;
     for (const QuotaNode child : scene_.tree.children_of(cohort)) {
-        if (done_.contains(child)) continue;
-        const BorrowedShare& share = share_of(child);
+        if (is_done(child)) continue;
+        const BorrowedShare share = share_of(child);
         const auto queue = scene_.world.queue_at(child);
-        const bool on_path = queue ? queue == preemptor_.queue : above_.contains(child);
-        if ((!share.borrows() && !on_path) || (queue && !has(*queue))) {
-            done_.insert(child);
+        const bool on_path = queue ? queue == preemptor_.queue : is_above(child);
+        if (!share.borrows && !on_path) {
+            done_[child] = true;
         } else if (!queue) {
             const auto order =
-                best_cohort ? compare(share, *of_cohort) : std::strong_ordering::greater;
+                best_cohort ? compare(share, of_cohort) : std::strong_ordering::greater;
             const bool first_name =
                 order == 0 && scene_.world.name_at(child) < scene_.world.name_at(*best_cohort);
             if (order > 0 || first_name) {
                 best_cohort = child;
-                of_cohort = &share;
+                of_cohort = share;
             }
-        } else if (is_better(share, *queue, of_queue, best_queue)) {
-            best_queue = queue;
-            of_queue = &share;
+        } else if (!best_queue || compare(share, of_queue) >= 0) {
+            if (!has(*queue)) {
+                done_[child] = true;
+            } else if (is_better(share, *queue, of_queue, best_queue)) {
+                best_queue = queue;
+                of_queue = share;
+            }
         }
     }
     if (!best_cohort && !best_queue) {
-        done_.insert(cohort);
+        done_[cohort] = true;
         return std::nullopt;
     }
-    if (best_cohort && (!best_queue || compare(*of_cohort, *of_queue) >= 0)) {
+    if (best_cohort && (!best_queue || compare(of_cohort, of_queue) >= 0)) {
         return next_below(*best_cohort);
     }
     return best_queue;
@@ -151,7 +165,7 @@ std::optional<QueueId> Sources::next_below(QuotaNode cohort) {
 std::pair<QuotaNode, QuotaNode> Sources::apart(QueueId queue) const {
     QuotaNode theirs = node_of(queue);
     auto above = scene_.tree.parent_of(theirs);
-    while (above && !above_.contains(*above)) {
+    while (above && !is_above(*above)) {
         theirs = *above;
         above = scene_.tree.parent_of(theirs);
     }
@@ -172,7 +186,7 @@ bool uses_as_much(const Candidate& one, const Candidate& other) {
 struct Fair {
     const Scene& scene;
     const Preemptor& preemptor;
-    std::deque<std::pair<QueueId, CandidateLine>> lines{};
+    std::vector<CandidateLine> lines{};
     std::map<QueueId, const Candidate*> left{};  // The first of each queue that was passed over.
 
     bool is_in_vain(Trial& trial);
@@ -234,11 +248,12 @@ bool Fair::is_entitled() const {
 
 // Of other queues only those that borrow something contested.
 void Fair::collect() {
-    lines.emplace_back(preemptor.queue, CandidateLine(scene, preemptor, preemptor.queue));
     const World& world = scene.world;
     const QuotaNode own = world.queue(preemptor.queue).plan.node;
     const Preemption& policy = world.queue(preemptor.queue).plan.preemption;
     const auto tree = world.queues_by_root.find(scene.tree.root_of(own));
+    if (tree != world.queues_by_root.end()) lines.reserve(tree->second.size() + 1);
+    lines.emplace_back(scene, preemptor, preemptor.queue);
     if (policy.reclaim_within_cohort == Preemption::Reclaim::never || !scene.tree.parent_of(own) ||
         tree == world.queues_by_root.end()) {
         return;
@@ -246,24 +261,24 @@ void Fair::collect() {
     for (const QueueId queue : tree->second) {
         if (queue != preemptor.queue &&
             !within_nominal(scene.tree, world.queue(queue).plan.node, preemptor)) {
-            lines.emplace_back(queue, CandidateLine(scene, preemptor, queue));
+            lines.emplace_back(scene, preemptor, queue);
         }
     }
 }
 
 bool Fair::has_any() {
     return std::any_of(lines.begin(), lines.end(),
-                       [](auto& line) { return line.second.peek() != nullptr; });
+                       [](CandidateLine& line) { return line.peek() != nullptr; });
 }
 
 // When those that it has preempted already make room enough, nobody else has to go.
 std::vector<Victim> Fair::leaving(const Suits& suits) {
+    if (!has_preempted()) return {};
     const World& world = scene.world;
     const QuotaNode root = scene.tree.root_of(world.queue(preemptor.queue).plan.node);
-    const auto known = world.preemptions.find(root);
-    if (known == world.preemptions.end()) return {};
+    const Preemptions& known = world.preemptions.at(root);
     std::vector<const Candidate*> candidates;
-    for (auto& [queue, line] : lines) {
+    for (CandidateLine& line : lines) {
         for (const Candidate* next = line.peek(); next != nullptr && next->leaving;
              next = line.peek()) {
             candidates.push_back(next);
@@ -275,7 +290,7 @@ std::vector<Victim> Fair::leaving(const Suits& suits) {
               [](const Candidate* a, const Candidate* b) { return preempted_before(*a, *b); });
     Trial trial(scene, preemptor, suits);
     for (const Candidate* candidate : candidates) {
-        if (!known->second.contains({world.name_of(preemptor.workload), *candidate->name.text})) {
+        if (!known.contains({world.name_of(preemptor.workload), *candidate->name.text})) {
             continue;
         }
         trial.choose(*candidate, candidate->own ? PreemptionCause::in_cluster_queue
@@ -299,8 +314,9 @@ bool Fair::allows(Strategy strategy, const BorrowedShare& ours, const BorrowedSh
 
 bool Fair::try_first(Trial& trial, Strategy strategy) {
     Sources sources(scene, preemptor);
-    for (auto& [queue, line] : lines)
-        sources.add(queue, line);
+    sources.reserve(lines.size());
+    for (CandidateLine& line : lines)
+        sources.add(line);
     const bool entitled = is_entitled();
     while (const auto queue = sources.next()) {
         if (*queue == preemptor.queue || entitled) {
@@ -318,8 +334,8 @@ bool Fair::try_first(Trial& trial, Strategy strategy) {
 
 bool Fair::try_one_of(Trial& trial, Strategy strategy, Sources& sources, QueueId queue) {
     const auto [our_node, their_node] = sources.apart(queue);
-    const BorrowedShare& ours = sources.share_of(our_node);
-    const BorrowedShare& theirs = sources.share_of(their_node);
+    const BorrowedShare ours = sources.share_of(our_node);
+    const BorrowedShare theirs = sources.share_of(their_node);
     // Theirs only becomes smaller without one of them: if it is too small with all, it is with
     // none.
     const auto order = compare(ours, theirs);
@@ -335,8 +351,10 @@ bool Fair::try_one_of(Trial& trial, Strategy strategy, Sources& sources, QueueId
         if (!allows(strategy, ours, theirs, candidate, their_node)) {
             left.emplace(queue, &candidate);
             refused = &candidate;
+            sources.leave_out(queue, refused);
             continue;
         }
+        sources.leave_out(queue, nullptr);  // With other shares they may be allowed.
         trial.choose(candidate, PreemptionCause::in_cohort_fair_sharing);
         sources.forget_shares();
         return trial.fits(Borrowing::allowed);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "decide/quota/fraction.h"
@@ -28,10 +30,8 @@ Fraction weighted(const BorrowedShare& share) {
 
 }  // namespace
 
-bool BorrowedShare::borrows_any_of(const std::vector<FlavorResource>& wanted) const {
-    return std::any_of(on.begin(), on.end(), [&](FlavorResource what) {
-        return std::find(wanted.begin(), wanted.end(), what) != wanted.end();
-    });
+bool borrows(const QuotaTree& tree, QuotaNode node, FlavorResource what) {
+    return (tree.usage(node, what) - tree.subtree(node, what)).value > 0;
 }
 
 BorrowedShare borrowed_share(const QuotaTree& tree, QuotaNode node) {
@@ -39,29 +39,29 @@ BorrowedShare borrowed_share(const QuotaTree& tree, QuotaNode node) {
     share.weight = tree.weight_of(node);
     const auto parent = tree.parent_of(node);
     if (!parent) return share;
-    std::vector<std::pair<ResourceId, Amount>> sums;  // By resource.
+    const auto consider = [&](ResourceId resource, Amount borrowed) {
+        const BorrowedShare other{borrowed, tree.lendable(*parent, resource), {}};
+        if (other.lendable.value <= 0 || compare(unweighted(other), unweighted(share)) <= 0) return;
+        share.borrowed = other.borrowed;
+        share.lendable = other.lendable;
+    };
+    // Mostly it is one resource; sums of several are kept apart.
+    std::optional<std::pair<ResourceId, Amount>> only;
+    std::map<ResourceId, Amount> sums;
     tree.visit(node, [&](FlavorResource what, Amount usage, Amount subtree) {
         const Amount over = usage - subtree;
         if (over.value <= 0) return;
-        share.on.push_back(what);
-        const auto at = std::lower_bound(
-            sums.begin(), sums.end(), what.resource,
-            [](const auto& sum, ResourceId resource) { return sum.first < resource; });
-        if (at != sums.end() && at->first == what.resource) {
-            at->second += over;
-        } else {
-            sums.insert(at, {what.resource, over});
+        share.borrows = true;
+        if (sums.empty() && (!only || only->first == what.resource)) {
+            only = {what.resource, only ? only->second + over : over};
+            return;
         }
+        sums.insert(*only);
+        sums[what.resource] += over;
     });
-    for (const auto& [resource, borrowed] : sums) {
-        const Amount lendable = tree.lendable(*parent, resource);
-        if (lendable.value <= 0) continue;
-        const BorrowedShare other{borrowed, lendable, {}, {}};
-        if (compare(unweighted(other), unweighted(share)) > 0) {
-            share.borrowed = borrowed;
-            share.lendable = lendable;
-        }
-    }
+    if (only && sums.empty()) consider(only->first, only->second);
+    for (const auto& [resource, borrowed] : sums)
+        consider(resource, borrowed);
     return share;
 }
 
@@ -69,6 +69,10 @@ std::strong_ordering compare(const BorrowedShare& a, const BorrowedShare& b) {
     if (a.is_infinite() && b.is_infinite()) return compare(unweighted(a), unweighted(b));
     if (a.is_infinite()) return std::strong_ordering::greater;
     if (b.is_infinite()) return std::strong_ordering::less;
+    if (a.weight == b.weight && a.lendable == b.lendable) {
+        return std::max<std::int64_t>(0, a.borrowed.value) <=>
+               std::max<std::int64_t>(0, b.borrowed.value);
+    }
     if (a.weight == b.weight) return compare(unweighted(a), unweighted(b));
     return compare(weighted(a), weighted(b));
 }

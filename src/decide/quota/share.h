@@ -18,16 +18,17 @@ struct BorrowedShare {
     Amount borrowed;  // Of the resource that counts; 0 when nothing of it can be lent.
     Amount lendable;  // Of the same; at least 1 when `borrowed` is not 0.
     FairWeight weight;
-    std::vector<FlavorResource> on;  // All that it borrows.
+    bool borrows = false;  // Anything at all.
 
-    bool borrows() const { return !on.empty(); }
-    bool borrows_any_of(const std::vector<FlavorResource>& wanted) const;
     /// Weight 0 and anything borrowed: larger than every other share.
-    bool is_infinite() const { return weight.nanos == 0 && borrows(); }
+    bool is_infinite() const { return weight.nanos == 0 && borrows; }
 };
 
 /// A root shares with nobody and has none.
 BorrowedShare borrowed_share(const QuotaTree& tree, QuotaNode node);
+
+/// It uses more of it than its own.
+bool borrows(const QuotaTree& tree, QuotaNode node, FlavorResource what);
 
 /// By share divided by weight; infinite ones among themselves by the share alone.
 std::strong_ordering compare(const BorrowedShare& a, const BorrowedShare& b);

@@ -14,8 +14,7 @@ constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 constexpr FlavorResource cpu{};
 
 BorrowedShare share(std::int64_t borrowed, std::int64_t lendable, std::int64_t weight = one) {
-    BorrowedShare made{{borrowed}, {lendable}, {weight}, {}};
-    if (borrowed > 0) made.on.push_back(cpu);
+    BorrowedShare made{{borrowed}, {lendable}, {weight}, borrowed > 0};
     return made;
 }
 
@@ -61,15 +60,15 @@ TEST_CASE("the share of a node is that of the resource of which it borrows the l
     tree.set_quotas(cohort, {{cpu, nominal(10)}, {memory, nominal(100)}});
     tree.set_quotas(queue, {{cpu, nominal(2)}, {memory, nominal(0)}});
     tree.settle();
-    CHECK(!borrowed_share(tree, queue).borrows());
+    CHECK(!borrowed_share(tree, queue).borrows);
     tree.add_usage(queue, cpu, {5});
     tree.add_usage(queue, memory, {20});
     const BorrowedShare mine = borrowed_share(tree, queue);
     CHECK(mine.borrowed.value == 3);
     CHECK(mine.lendable.value == 12);
-    CHECK(mine.borrows_any_of({memory}));
-    CHECK(!mine.borrows_any_of({FlavorResource{FlavorId{9}, ResourceId{}}}));
-    CHECK(!borrowed_share(tree, cohort).borrows());
+    CHECK(borrows(tree, queue, memory));
+    CHECK(!borrows(tree, queue, {FlavorId{9}, ResourceId{}}));
+    CHECK(!borrowed_share(tree, cohort).borrows);
 }
 
 }  // namespace muster::decide
