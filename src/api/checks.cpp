@@ -78,20 +78,19 @@ FieldError of_format(const Path& path, const Value& value, const std::string& fo
     return error;
 }
 
+/// Only the first that a text breaks of its lengths and its pattern is told.
 void check_text(const Checks& checks, const Value& value, const Path& path, Errors& errors) {
     const std::string& text = value.as_string();
     const auto length = static_cast<std::int64_t>(characters_in(text));
-    if (checks.max_length && length > *checks.max_length)
+    const auto refuse = [&](const std::string& rest) {
+        errors.push_back(invalid(path, value, in_body(path, rest)));
+    };
+    if (checks.max_length && length > *checks.max_length) {
         errors.push_back(too_long(path, *checks.max_length));
-    if (checks.min_length && length < *checks.min_length) {
-        errors.push_back(invalid(
-            path, value,
-            in_body(path,
-                    "should be at least " + std::to_string(*checks.min_length) + " chars long")));
-    }
-    if (checks.expression && !RE2::PartialMatch(text, *checks.expression)) {
-        errors.push_back(
-            invalid(path, value, in_body(path, "should match '" + checks.pattern + "'")));
+    } else if (checks.min_length && length < *checks.min_length) {
+        refuse("should be at least " + std::to_string(*checks.min_length) + " chars long");
+    } else if (checks.expression && !RE2::PartialMatch(text, *checks.expression)) {
+        refuse("should match '" + checks.pattern + "'");
     }
     if (!checks.format.empty() && !has_format(checks.format, text))
         errors.push_back(of_format(path, value, checks.format));

@@ -1,6 +1,7 @@
 // api/rules.cpp - walks an object along its schema and asks the rules that stand there.
 #include "api/rules.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "api/cel.h"
@@ -184,6 +185,23 @@ std::vector<FieldError> broken_rules(const Schema& schema, const Value& object, 
     Findings findings;
     walk(schema, object, old, Path(), findings);
     return std::move(findings.errors);
+}
+
+std::optional<FieldError> rules_not_asked(const Schema& schema,
+                                          const std::vector<FieldError>& errors) {
+    const auto stands_in_the_way = [](const FieldError& error) {
+        for (const char* reason :
+             {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong",
+              "FieldValueTooMany", "FieldValueTypeInvalid"}) {
+            if (error.reason == reason) return true;
+        }
+        return false;
+    };
+    if (!has_rules(schema) || std::none_of(errors.begin(), errors.end(), stands_in_the_way))
+        return std::nullopt;
+    return FieldError{"FieldValueInvalid", "<nil>",
+                      "Invalid value: null: some validation rules were not checked because the "
+                      "object was invalid; correct the existing errors to complete validation"};
 }
 
 }  // namespace muster::api

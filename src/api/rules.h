@@ -2,6 +2,7 @@
 // refuse.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -26,5 +27,10 @@ bool is_off_cluster(const Schema& schema, const Schema::Field& field);
 /// changes are asked where the same thing was there before: a field, an item by its keys. `old` is
 /// null for a new object. Requires: the object is valid otherwise. Loop thread only.
 std::vector<FieldError> broken_rules(const Schema& schema, const Value& object, const Value* old);
+
+/// What the API server says beside the errors of an object whose rules it then does not ask. Absent
+/// when they are no reason for that, or there are no rules.
+std::optional<FieldError> rules_not_asked(const Schema& schema,
+                                          const std::vector<FieldError>& errors);
 
 }  // namespace muster::api

@@ -104,8 +104,9 @@ void prune(const Schema& schema, Value& value) {
     std::erase_if(value.mutable_members(), [&](const Value::Member& member) {
         const Schema::Field* field = schema.find_field(member.key);
         if (field == nullptr) return !schema.keeps_unknown;
-        const bool may_be_null = field->schema->nullable || schema.checks != nullptr ||
-                                 field->schema->type == Schema::Type::any;
+        const bool may_be_null =
+            field->schema->nullable ||
+            (schema.checks == nullptr && field->schema->type == Schema::Type::any);
         return member.value.is_null() && !may_be_null;
     });
     for (Value::Member& member : value.mutable_members()) {

@@ -149,6 +149,7 @@ void check_types(const Exchange& exchange, const api::Schema& schema, const Valu
     if (exchange.kind->custom) {
         const bool converted = exchange.version->name != exchange.kind->storage;
         if (wrong.empty() && converted) wrong = api::broken_rules(schema, object, nullptr);
+        if (const auto silent = api::rules_not_asked(schema, wrong)) wrong.push_back(*silent);
         if (!wrong.empty()) {
             throw invalid(*exchange.kind, object["metadata"]["name"].text_or(""), wrong);
         }

@@ -81,7 +81,6 @@ def sides(servers) -> dict[tuple[str, str], tuple[Side, Side]]:
     return made
 
 
-@pytest.mark.xfail(strict=True, reason="a null where none may stand is refused instead of dropped; minLength is worded otherwise")
 def test_objects_at_and_beyond_each_limit_get_the_same_answer(sides):
     different, counts = [], {"taken": 0, "refused": 0}
 
