@@ -43,17 +43,32 @@ bool has_type(const std::string& type, const Value& value) {
     return type == "array" ? value.is_array() : true;
 }
 
+/// A number with a whole type, by the format of that type.
+bool is_in_range(const Checks& checks, const Value& value) {
+    if (checks.type != "integer") return true;
+    if (!is_whole(value)) return false;
+    const double number = value.as_real();
+    const double most = checks.format == "int32"
+                            ? static_cast<double>(std::numeric_limits<std::int32_t>::max())
+                            : static_cast<double>(std::numeric_limits<std::int64_t>::max());
+    return number <= most && number >= -most - 1;
+}
+
+/// It has no field of its own.
+FieldError out_of_range(const Checks& checks, const Path& path) {
+    const std::string format =
+        checks.format.empty() ? "(default format)" : "with format " + checks.format;
+    return {"FieldValueInvalid", "<nil>",
+            "Invalid value: \"\": Checked value must be of type integer " + format + " in " +
+                path.text()};
+}
+
 void check_number(const Checks& checks, const Value& value, const Path& path, Errors& errors) {
     const double number = value.as_real();
     const auto refuse = [&](const std::string& rest) {
         errors.push_back(invalid(path, value, in_body(path, rest)));
     };
-    const bool whole = checks.format == "int32" || checks.format == "int64";
-    const double most = checks.format == "int32"
-                            ? static_cast<double>(std::numeric_limits<std::int32_t>::max())
-                            : static_cast<double>(std::numeric_limits<std::int64_t>::max());
-    if (whole && is_whole(value) && (number > most || number < -most - 1))
-        refuse("must be of type " + checks.format);
+    if (!is_in_range(checks, value)) errors.push_back(out_of_range(checks, path));
     if (checks.minimum &&
         (checks.exclusive_minimum ? number <= *checks.minimum : number < *checks.minimum)) {
         refuse(std::string("should be greater than ") +
@@ -240,6 +255,14 @@ void check_embedded(const Value& value, const Path& path, Errors& errors) {
     }
 }
 
+void check_items_are_objects(const Value& list, const Path& path, Errors& errors) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        if (!list[i].is_object() && !list[i].is_null())
+            errors.push_back(
+                invalid(path.item(i), list[i], "must be an object for an array of list-type map"));
+    }
+}
+
 }  // namespace
 
 void check_against(const Schema& schema, const Value& value, const Path& path, Errors& errors) {
@@ -247,12 +270,12 @@ void check_against(const Schema& schema, const Value& value, const Path& path, E
     if (schema.type == Schema::Type::int_or_string && !value.is_null() && !is_whole(value) &&
         !value.is_string()) {
         errors.push_back(wrong_type(path, value, "integer,string"));
-        return;
     }
     check_limits(checks, value, path, errors);
     if (schema.type == Schema::Type::list && value.is_array()) {
         for (std::size_t i = 0; i < value.items().size(); ++i)
             check_part(*schema.element, value.items()[i], path.item(i), errors);
+        if (schema.list_kind == ListKind::map) check_items_are_objects(value, path, errors);
         check_unique(schema, value, path, errors);
         return;
     }

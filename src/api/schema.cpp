@@ -96,6 +96,12 @@ std::vector<std::string> unknown_fields(const Schema& schema, const Value& value
 }
 
 void prune(const Schema& schema, Value& value) {
+    const bool is_brought = schema.checks != nullptr;
+    if (is_brought && schema.type == Schema::Type::map && !schema.element->nullable &&
+        value.is_object()) {
+        std::erase_if(value.mutable_members(),
+                      [](const Value::Member& member) { return member.value.is_null(); });
+    }
     if (schema.type != Schema::Type::object) {
         if (holds_objects(schema)) change_elements(schema, value, prune);
         return;
@@ -105,8 +111,7 @@ void prune(const Schema& schema, Value& value) {
         const Schema::Field* field = schema.find_field(member.key);
         if (field == nullptr) return !schema.keeps_unknown;
         const bool may_be_null =
-            field->schema->nullable ||
-            (schema.checks == nullptr && field->schema->type == Schema::Type::any);
+            field->schema->nullable || (!is_brought && field->schema->type == Schema::Type::any);
         return member.value.is_null() && !may_be_null;
     });
     for (Value::Member& member : value.mutable_members()) {

@@ -78,7 +78,7 @@ struct Schema {
         max_properties;
     bool keeps_unknown = false;  // Objects: x-kubernetes-preserve-unknown-fields.
     /// Not null in a schema that came with a CustomResourceDefinition: its limits stand there and
-    /// not in this node, and null as an item or in a map is a value of the wrong type.
+    /// not in this node, and a null item of a list is a value of the wrong type.
     std::shared_ptr<const Checks> checks;
     std::string name;  // OpenAPI definition name ("io.k8s.api.core.v1.PodSpec"); may be empty.
 

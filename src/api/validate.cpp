@@ -4,7 +4,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include <re2/re2.h>
@@ -230,10 +229,14 @@ void check(const Schema& schema, const Value& value, const Path& path, Walk& wal
 void check_unique(const Schema& schema, const Value& list, const Path& path,
                   std::vector<FieldError>& errors) {
     if (schema.list_kind == ListKind::atomic) return;
-    std::set<std::string> seen;
+    std::map<std::string, int> seen;
+    const bool by_keys = schema.list_kind == ListKind::map;
     for (std::size_t i = 0; i < list.items().size(); ++i) {
+        if (by_keys && !list.items()[i].is_object()) continue;
         Value identity = identity_of(schema, list.items()[i]);
-        if (!seen.insert(to_json(identity)).second)
+        const int before = seen[to_json(identity)]++;
+        // Keys that stand more often than twice are told once.
+        if (before == 1 || (before > 1 && !by_keys))
             errors.push_back(duplicate(path.item(i), identity));
     }
 }

@@ -148,8 +148,12 @@ void check_types(const Exchange& exchange, const api::Schema& schema, const Valu
     std::vector<api::FieldError> wrong = api::validate(schema, object);
     if (exchange.kind->custom) {
         const bool converted = exchange.version->name != exchange.kind->storage;
-        if (wrong.empty() && converted) wrong = api::broken_rules(schema, object, nullptr);
-        if (const auto silent = api::rules_not_asked(schema, wrong)) wrong.push_back(*silent);
+        if (const auto silent = api::rules_not_asked(schema, wrong)) {
+            wrong.push_back(*silent);
+        } else if (converted || !wrong.empty()) {
+            for (api::FieldError& error : api::broken_rules(schema, object, nullptr))
+                wrong.push_back(std::move(error));
+        }
         if (!wrong.empty()) {
             throw invalid(*exchange.kind, object["metadata"]["name"].text_or(""), wrong);
         }

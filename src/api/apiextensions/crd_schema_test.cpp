@@ -142,6 +142,18 @@ TEST_CASE("unknown fields go, unless they are kept") {
     CHECK(object == parsed(R"({"spec":{"a":"1","open":{"y":{"z":1},"b":{"c":"1"}}}})"));
 }
 
+TEST_CASE("a null where none may stand is not given, unless it is an item") {
+    const auto schema = taken(
+        R"({"type":"object","properties":{"a":{"type":"string"},)"
+        R"("kept":{"type":"string","nullable":true},"open":{"x-kubernetes-preserve-unknown-fields":true},)"
+        R"("list":{"type":"array","items":{"type":"string"}},)"
+        R"("map":{"type":"object","additionalProperties":{"type":"string"}}}})");
+    Value object = parsed(
+        R"({"spec":{"a":null,"kept":null,"open":null,"list":[null],"map":{"x":null,"y":"1"}}})");
+    prune(*schema, object);
+    CHECK(object == parsed(R"({"spec":{"kept":null,"list":[null],"map":{"y":"1"}}})"));
+}
+
 TEST_CASE("defaults fill what is not there, also inside what they filled") {
     const auto schema =
         taken(R"({"type":"object","default":{},"properties":{"n":{"type":"integer","default":3},)"
@@ -167,7 +179,11 @@ TEST_CASE("types, limits and formats are those of the definition") {
           "");
     const std::pair<const char*, const char*> cases[] = {
         {R"({})", "spec.n: Required value\n"},
-        {R"({"n":null})", "spec.n in body must be of type integer: \"null\""},
+        {R"({"n":null})", "spec.n: Required value\n"},
+        {R"({"n":1.5})",
+         "<nil>: Invalid value: \"\": Checked value must be of type integer with "
+         "format int32 in spec.n"},
+        {R"({"n":1,"l":[null]})", "spec.l[0] in body must be of type string: \"null\""},
         {R"({"n":"1"})", "must be of type integer: \"string\""},
         {R"({"n":9})", "spec.n in body should be less than 9"},
         {R"({"n":0})", "spec.n in body should be greater than or equal to 1"},
