@@ -22,14 +22,26 @@ Kind guest(std::string_view group, std::string_view version, std::string_view na
     return kind;
 }
 
+Kind of_cluster(Kind kind) {
+    kind.namespaced = false;
+    return kind;
+}
+
 }  // namespace
 
 const std::vector<Kind>& guest_kinds() {
     static const std::vector<Kind> kinds = {
-        guest("jobset.x-k8s.io", "v1alpha2", "JobSet"), guest("kubeflow.org", "v1", "PyTorchJob"),
-        guest("kubeflow.org", "v1", "TFJob"),           guest("kubeflow.org", "v1", "XGBoostJob"),
-        guest("kubeflow.org", "v1", "PaddleJob"),       guest("kubeflow.org", "v1", "JAXJob"),
+        guest("jobset.x-k8s.io", "v1alpha2", "JobSet"),
+        guest("kubeflow.org", "v1", "PyTorchJob"),
+        guest("kubeflow.org", "v1", "TFJob"),
+        guest("kubeflow.org", "v1", "XGBoostJob"),
+        guest("kubeflow.org", "v1", "PaddleJob"),
+        guest("kubeflow.org", "v1", "JAXJob"),
         guest("kubeflow.org", "v2beta1", "MPIJob"),
+        guest("trainer.kubeflow.org", "v1alpha1", "TrainJob"),
+        guest("trainer.kubeflow.org", "v1alpha1", "TrainingRuntime"),
+        of_cluster(guest("trainer.kubeflow.org", "v1alpha1", "ClusterTrainingRuntime")),
+        guest("sparkoperator.k8s.io", "v1beta2", "SparkApplication"),
     };
     return kinds;
 }

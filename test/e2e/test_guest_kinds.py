@@ -7,10 +7,11 @@ from conftest import QUEUES
 from test_queues import condition
 
 
-def definition(group: str, version: str, kind: str) -> dict:
+def definition(group: str, version: str, kind: str, scope: str = "Namespaced") -> dict:
     plural = kind.lower() + "s"
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"},
-            "spec": {"group": group, "scope": "Namespaced", "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {
+        "name": f"{plural}.{group}", "annotations": {"api-approved.kubernetes.io": "unapproved, a test"}},
+            "spec": {"group": group, "scope": scope, "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
                      "versions": [{"name": version, "served": True, "storage": True, "subresources": {"status": {}}, "schema": {
                          "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
 
@@ -61,3 +62,68 @@ def test_jobs_of_others_wait_start_and_end_in_the_queues(muster):
         "-n", "sandbox", "pytorchjob", "train")["spec"]["runPolicy"]["suspend"] is False)
     muster.run("delete", "-n", "sandbox", "pytorchjob", "train")
     muster.until("its Workload is gone", lambda: not workload_of(muster, "train"))
+
+
+def install(muster, *definitions: dict) -> None:
+    muster.apply(yaml.safe_dump_all(definitions))
+    for crd in definitions:
+        name = crd["metadata"]["name"]
+        muster.until(f"{name} is served", lambda name=name: muster.run("get", "-A", name, check=False).returncode == 0)
+
+
+def test_a_train_job_has_the_pods_of_its_runtime(muster):
+    muster.apply(QUEUES)
+    group, version = "trainer.kubeflow.org", "v1alpha1"
+    install(muster, definition(group, version, "TrainJob"), definition(group, version, "ClusterTrainingRuntime", "Cluster"))
+    muster.apply(yaml.safe_dump({"apiVersion": f"{group}/{version}", "kind": "TrainJob", "metadata": {
+        "name": "tune", "namespace": "sandbox"}, "spec": {"runtimeRef": {"name": "torch"}, "trainer": {"numNodes": 3}}}))
+    assert muster.get("-n", "sandbox", "trainjob", "tune")["spec"]["suspend"] is True
+    muster.apply(yaml.safe_dump({"apiVersion": f"{group}/{version}", "kind": "ClusterTrainingRuntime", "metadata": {"name": "torch"}, "spec": {
+        "mlPolicy": {"torch": {}}, "template": {"spec": {"replicatedJobs": [{"name": "node", "template": {
+            "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}, "spec": {"template": pods("1")}}}]}}}}))
+    muster.until("the TrainJob is started", lambda: muster.get("-n", "sandbox", "trainjob", "tune")["spec"]["suspend"] is False)
+    assert [(s["name"], s["count"]) for s in workload_of(muster, "tune")["spec"]["podSets"]] == [("node", 3)]
+    patch = muster.get("-n", "sandbox", "trainjob", "tune")["spec"]["runtimePatches"][0]
+    assert patch["manager"] == "kueue.x-k8s.io/manager"
+    node = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"][0]
+    assert node["name"] == "node" and "kueue.x-k8s.io/podset" in node["template"]["spec"]["template"]["metadata"]["labels"]
+    muster.run("delete", "-n", "sandbox", "trainjob", "tune")
+    muster.until("its Workload is gone", lambda: not workload_of(muster, "tune"))
+
+
+def test_a_spark_application_is_its_driver_and_its_executors(muster):
+    muster.apply(QUEUES)
+    install(muster, definition("sparkoperator.k8s.io", "v1beta2", "SparkApplication"))
+    application = {"apiVersion": "sparkoperator.k8s.io/v1beta2", "kind": "SparkApplication", "metadata": {
+        "name": "pi", "namespace": "sandbox"}, "spec": {"mode": "client", "driver": {"cores": 1}, "executor": {
+            "cores": 1, "instances": 2, "memory": "512m"}}}
+    refused = muster.run("apply", "-f", "-", input=yaml.safe_dump(application), check=False)
+    assert refused.returncode != 0 and "only Cluster mode is supported" in refused.stdout + refused.stderr
+    application["spec"]["mode"] = "cluster"
+    muster.apply(yaml.safe_dump(application))
+    muster.until("the application is started", lambda: muster.get("-n", "sandbox", "sparkapplication", "pi")["spec"]["suspend"] is False)
+    sets = workload_of(muster, "pi")["spec"]["podSets"]
+    assert [(s["name"], s["count"]) for s in sets] == [("driver", 1), ("executor", 2)]
+    assert sets[1]["template"]["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1", "memory": "896Mi"}
+    muster.run("delete", "-n", "sandbox", "sparkapplication", "pi")
+    muster.until("its Workload is gone", lambda: not workload_of(muster, "pi"))
+
+
+def test_an_app_wrapper_wraps_a_training_job(muster):
+    muster.apply(QUEUES)
+    install(muster, definition("kubeflow.org", "v1", "PyTorchJob"))
+    inner = training_job("inner", "1")
+    del inner["metadata"]["namespace"]
+    wrapper = {"apiVersion": "workload.codeflare.dev/v1beta1", "kind": "AppWrapper", "metadata": {
+        "name": "wrapped", "namespace": "sandbox"}, "spec": {"resources": {"GenericItems": [{"generictemplate": inner}]}}}
+    muster.apply(yaml.safe_dump(wrapper))
+    muster.until("the training job is made", lambda: muster.run("get", "-n", "sandbox", "pytorchjob", "inner", check=False).returncode == 0)
+    assert [(s["name"], s["count"]) for s in workload_of(muster, "wrapped")["spec"]["podSets"]] == [("item-0-worker", 2)]
+    made = muster.get("-n", "sandbox", "pytorchjob", "inner")
+    assert not made["spec"].get("runPolicy", {}).get("suspend")
+    muster.run("delete", "-n", "sandbox", "appwrapper", "wrapped")
+    muster.until("the training job is gone", lambda: muster.run("get", "-n", "sandbox", "pytorchjob", "inner", check=False).returncode != 0)
+    wrapper["spec"]["resources"]["GenericItems"][0]["generictemplate"]["kind"] = "MPIJob"
+    wrapper["spec"]["resources"]["GenericItems"][0]["generictemplate"]["apiVersion"] = "kubeflow.org/v2beta1"
+    refused = muster.run("apply", "-f", "-", input=yaml.safe_dump(wrapper), check=False)
+    assert "no matches for kind" in refused.stdout + refused.stderr

@@ -14,7 +14,7 @@ from place import JOBS, WORKLOADS, opened
 
 RAY = "/apis/ray.io/v1/namespaces/default"
 PODS = "/api/v1/namespaces/default/pods"
-GUESTS = [("jobset.x-k8s.io", "jobsets")] + [
+GUESTS = [("jobset.x-k8s.io", "jobsets"), ("sparkoperator.k8s.io", "sparkapplications"), ("trainer.kubeflow.org", "trainjobs")] + [
     ("kubeflow.org", f"{kind}jobs") for kind in ("jax", "mpi", "paddle", "pytorch", "tf", "xgboost")]
 # What the story does not do, by (group, resource): verbs, and when it is needed.
 UNUSED = {

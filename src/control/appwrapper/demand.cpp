@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/guest_kinds.h"
 #include "base/text.h"
 #include "control/owner.h"
+#include "control/queue/integration.h"
 #include "kube/cache.h"
 
 namespace muster::control::appwrapper {
@@ -37,7 +39,21 @@ void infer_ray(std::vector<PodDemand>& demand, const std::string& name, const Va
     }
 }
 
+/// A job of a kind that others define: by the table that its queue goes by.
+bool infer_guest(std::vector<PodDemand>& demand, const std::string& name, const Value& object) {
+    const std::string_view group_version = object["apiVersion"].text_or("");
+    const std::string_view kind_name = object["kind"].text_or("");
+    if (api::find_kind_named(api::parse_group_version(group_version).group, kind_name) != nullptr)
+        return false;
+    const queue::JobKind* kind = queue::find_job_kind_named(group_version, kind_name);
+    if (kind == nullptr) return false;
+    for (queue::PodSet& set : queue::pod_sets_of(*kind, object))
+        demand.push_back({name + "-" + set.name, set.count, std::move(set.pod_template)});
+    return true;
+}
+
 void infer(std::vector<PodDemand>& demand, const std::string& name, const Value& object) {
+    if (infer_guest(demand, name, object)) return;
     const std::string_view kind = object["kind"].text_or("");
     const Value& spec = object["spec"];
     if (kind == "Pod") {
@@ -123,8 +139,8 @@ Items items_of(const Value& appwrapper) {
             "spec.resources.GenericItems[" + std::to_string(number++) + "].generictemplate";
         Value object = item["generictemplate"];
         const std::string api_version = object["apiVersion"].text();
-        const api::Kind* kind = api::find_kind_named(api::parse_group_version(api_version).group,
-                                                     object["kind"].text_or(""));
+        const api::Kind* kind = api::find_known_kind_named(
+            api::parse_group_version(api_version).group, object["kind"].text_or(""));
         std::string name = object["metadata"]["name"].text();
         const std::string its_ns = object["metadata"]["namespace"].text();
         if (kind == nullptr || !kind->namespaced) {

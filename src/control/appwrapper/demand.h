@@ -25,7 +25,8 @@ struct PodDemand {
 
 /// All pods of the gang. An item's custompodresources count when it has them (a missing request is
 /// its limit); otherwise the pods are inferred from the template: a Pod, anything with
-/// spec.template (times replicas or parallelism), and the groups of a RayCluster or RayJob.
+/// spec.template (times replicas or parallelism), the groups of a RayCluster or RayJob, and the pod
+/// sets of a kind that others define, as far as it says itself what they are.
 std::vector<PodDemand> demand_of(const api::Value& appwrapper);
 
 /// One wrapped object as it will be created.

@@ -6,6 +6,7 @@
 
 #include "api/denial.h"
 #include "api/field_error.h"
+#include "api/guest_kinds.h"
 #include "base/text.h"
 #include "control/queue/names.h"
 
@@ -29,7 +30,7 @@ bool is_new_spec(const AdmissionRequest& request) {
 
 const api::Kind* kind_of(const Value& wrapped) {
     const auto group_version = api::parse_group_version(wrapped["apiVersion"].text_or(""));
-    return api::find_kind_named(group_version.group, wrapped["kind"].text_or(""));
+    return api::find_known_kind_named(group_version.group, wrapped["kind"].text_or(""));
 }
 
 /// The server itself gives a new Job its selector and the labels that go with it.
@@ -55,10 +56,23 @@ void check_by_schema(const api::Kind& kind, const api::Version& version, Value w
     }
 }
 
-void check_template(const Value& wrapped, const std::string& ns, const api::Path& path,
+bool is_guest(const api::Kind& kind) {
+    return api::find_kind(kind.group, kind.plural) == nullptr;
+}
+
+/// A guest is served when somebody has brought its definition.
+bool is_served(const AdmissionRequest& request, const api::Kind& kind) {
+    if (!is_guest(kind) || !request.find) return true;
+    const api::GroupResource definitions{"apiextensions.k8s.io", "customresourcedefinitions"};
+    return !request.find({definitions, "", kind.plural + "." + kind.group}).is_null();
+}
+
+void check_template(const AdmissionRequest& request, const Value& wrapped, const api::Path& path,
                     std::vector<api::FieldError>& errors) {
     if (!wrapped.is_object()) return;  // The kind's own validation has said so.
+    const std::string ns = request.object["metadata"]["namespace"].text();
     const api::Kind* kind = kind_of(wrapped);
+    if (kind != nullptr && !is_served(request, *kind)) kind = nullptr;
     const std::string api_version = wrapped["apiVersion"].text();
     const api::Version* version =
         kind != nullptr ? kind->find_version(api::parse_group_version(api_version).version)
@@ -90,7 +104,7 @@ void check_template(const Value& wrapped, const std::string& ns, const api::Path
     if (wrapped["metadata"]["name"].text_or("").empty()) {
         errors.push_back(api::required(metadata.child("name"), "a wrapped object needs a name"));
     }
-    check_by_schema(*kind, *version, wrapped, ns, path, errors);
+    if (!is_guest(*kind)) check_by_schema(*kind, *version, wrapped, ns, path, errors);
 }
 
 }  // namespace
@@ -98,7 +112,6 @@ void check_template(const Value& wrapped, const std::string& ns, const api::Path
 Admission check_templates(const AdmissionRequest& request) {
     Admission admission;
     if (!is_new_spec(request)) return admission;
-    const std::string ns = request.object["metadata"]["namespace"].text();
     const Value& items = request.object["spec"]["resources"]["GenericItems"];
     const api::Path root;
     const api::Path spec = root.child("spec");
@@ -107,7 +120,7 @@ Admission check_templates(const AdmissionRequest& request) {
     std::vector<api::FieldError> errors;
     for (std::size_t i = 0; i < items.size(); ++i) {
         const api::Path item = list.item(i);
-        check_template(items[i]["generictemplate"], ns, item.child("generictemplate"), errors);
+        check_template(request, items[i]["generictemplate"], item.child("generictemplate"), errors);
     }
     if (errors.empty()) return admission;
     admission.denied = api::denial_by(webhook, std::move(errors));

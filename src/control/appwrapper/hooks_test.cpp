@@ -39,10 +39,18 @@ std::string denial(const api::Admission& admission) {
 
 TEST_CASE("a wrapped object must be of a kind that is served") {
     const auto told = denial(check_templates(
-        create(R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":{"name":"a"}})")));
-    CHECK(told.find("no matches for kind \"PyTorchJob\" in version \"kubeflow.org/v1\"") !=
+        create(R"({"apiVersion":"kubeflow.org/v1","kind":"NoJob","metadata":{"name":"a"}})")));
+    CHECK(told.find("no matches for kind \"NoJob\" in version \"kubeflow.org/v1\"") !=
           std::string::npos);
     CHECK(told.find("spec.resources.GenericItems[0].generictemplate") != std::string::npos);
+    AdmissionRequest guest = create(R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob",)"
+                                    R"("metadata":{"name":"a"},"spec":{}})");
+    guest.find = [](const api::Key&) { return Value(); };
+    CHECK(denial(check_templates(guest)).find("no matches for kind") != std::string::npos);
+    guest.find = [](const api::Key& key) {
+        return key.name == "pytorchjobs.kubeflow.org" ? Value::object() : Value();
+    };
+    CHECK(denial(check_templates(guest)) == "");
 }
 
 TEST_CASE("a wrapped object is checked as if it were created by itself") {

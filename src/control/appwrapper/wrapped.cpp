@@ -1,6 +1,8 @@
 // control/appwrapper/wrapped.cpp - what is in a namespace and made by people.
 #include "control/appwrapper/wrapped.h"
 
+#include "api/guest_kinds.h"
+
 namespace muster::control::appwrapper {
 namespace {
 
@@ -15,6 +17,9 @@ bool may_be_wrapped(const api::Kind& kind) {
 std::vector<const api::Kind*> wrapped_kinds() {
     std::vector<const api::Kind*> kinds;
     for (const api::Kind& kind : api::all_kinds()) {
+        if (may_be_wrapped(kind)) kinds.push_back(&kind);
+    }
+    for (const api::Kind& kind : api::guest_kinds()) {
         if (may_be_wrapped(kind)) kinds.push_back(&kind);
     }
     return kinds;

@@ -41,11 +41,11 @@ webhook: {port: 9443}
 leaderElection: {leaderElect: true, resourceName: c1f6bfd2.kueue.x-k8s.io}
 controller: {groupKindConcurrency: {Job.batch: 5, Pod: 5}}
 clientConnection: {qps: 50, burst: 100}
-integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, trainer.kubeflow.org/trainjob]}
+integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, ray.io/rayservice]}
 )");
     REQUIRE(settings.warnings.size() == 1);
     CHECK(settings.warnings[0].starts_with(
-        "integrations.frameworks: trainer.kubeflow.org/trainjob: not obeyed"));
+        "integrations.frameworks: ray.io/rayservice: not obeyed"));
     CHECK(settings.metrics.resources == MetricsSettings::Series::shown);
     CHECK(settings.jobs.frameworks->contains("jobset.x-k8s.io/jobset"));
     CHECK(settings.life.wait_for_pods_ready->timeout == minutes(30));

@@ -9,6 +9,8 @@
 #include "api/guest_kinds.h"
 #include "base/text.h"
 #include "base/verify.h"
+#include "control/queue/spark_application.h"
+#include "control/queue/train_job.h"
 
 namespace muster::control::queue {
 namespace {
@@ -50,7 +52,7 @@ bool is_job_set_ready(const Value& job_set) {
     return ready == wanted;
 }
 
-std::vector<ReclaimablePods> done_of_job_set(const Value& job_set) {
+std::vector<ReclaimablePods> done_of_job_set(const Value& job_set, const std::vector<PodSet>&) {
     std::vector<ReclaimablePods> done;
     for (const Value& each : job_set["spec"]["replicatedJobs"].items()) {
         const std::string name = each["name"].text();
@@ -102,6 +104,7 @@ JobKind training(std::string_view name, const std::string& replicas,
     kind.ends = {{Sign::condition, "Succeeded", "", Success::yes, ""},
                  {Sign::condition, "Failed", "", Success::no, ""}};
     kind.ready_condition = "Running";
+    kind.priority_class = "spec.runPolicy.schedulingPolicy.priorityClass";
     kind.prebuilt = JobKind::Support::yes;
     return kind;
 }
@@ -115,7 +118,9 @@ std::vector<JobKind> guest_job_kinds() {
             training("XGBoostJob", "xgbReplicaSpecs", {"Master", "Worker"}),
             training("PaddleJob", "paddleReplicaSpecs", {"Master", "Worker"}),
             training("JAXJob", "jaxReplicaSpecs", {"Worker"}),
-            training("MPIJob", "mpiReplicaSpecs", {"Launcher", "Worker"})};
+            training("MPIJob", "mpiReplicaSpecs", {"Launcher", "Worker"}),
+            train_job_kind(),
+            spark_application_kind()};
 }
 
 }  // namespace muster::control::queue

@@ -10,8 +10,6 @@ namespace {
 
 using api::Value;
 
-const api::GroupResource job_sets{"jobset.x-k8s.io", "jobsets"};
-
 constexpr const char* pair_of_jobs = R"({apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet,
     metadata: {namespace: team, name: pair, labels: {kueue.x-k8s.io/queue-name: lq}},
     spec: {suspend: true, replicatedJobs: [
@@ -134,6 +132,48 @@ TEST_CASE("a training job starts when admitted, is ready when it runs, and may f
     world.rest();
     CHECK(world.condition("train", "Finished")["reason"].text() == "Failed");
     CHECK(world.condition("train", "Finished")["message"].text() == "out of memory");
+}
+
+TEST_CASE("the class of a training job's scheduling policy goes before those of its pods") {
+    Guests world;
+    for (const char* name : {"high: 100", "low: 1"}) {
+        const std::string text(name);
+        world.put(priority_classes, "{metadata: {name: " + text.substr(0, text.find(':')) +
+                                        "}, value: " + text.substr(text.find(':') + 2) + "}");
+    }
+    const std::string pods =
+        "Worker: {template: {spec: {priorityClassName: low, containers: [{name: main}]}}}";
+    const auto made = world.training("PyTorchJob", "pytorchReplicaSpecs", pods);
+    world.rest();
+    CHECK(world.workload_of("train")->value["spec"]["priority"].as_integer() == 1);
+    world.remove(made->key);
+    world.rest();
+    world.put(made->key.resource,
+              "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {namespace: team, name: "
+              "again, labels: {kueue.x-k8s.io/queue-name: lq}}, spec: {runPolicy: {suspend: true, "
+              "schedulingPolicy: {priorityClass: high}}, pytorchReplicaSpecs: {" +
+                  pods + "}}}");
+    world.rest();
+    const Value& spec = world.workload_of("again")->value["spec"];
+    CHECK(spec["priority"].as_integer() == 100);
+    CHECK(spec["priorityClassRef"]["name"].text() == "high");
+}
+
+TEST_CASE("an AppWrapper counts the pods of the training jobs that it wraps") {
+    Guests world;
+    world.put(app_wrappers, R"({apiVersion: workload.codeflare.dev/v1beta1, kind: AppWrapper,
+        metadata: {namespace: team, name: wrapped,
+          labels: {kueue.x-k8s.io/queue-name: lq}}, spec: {resources: {GenericItems: [
+          {generictemplate: {apiVersion: kubeflow.org/v1, kind: PyTorchJob,
+            metadata: {name: inner}, spec: {pytorchReplicaSpecs: {)" +
+                                Guests::role("Worker", "replicas: 3, ") + "}}}}, " +
+                                R"({generictemplate: )" + std::string(pair_of_jobs) + "}]}}}");
+    world.rest();
+    CHECK(world.sets_of("wrapped") == "item-0-worker*3 item-1-driver*1 item-1-workers*4 ");
+    const auto inner = world.find({"kubeflow.org", "pytorchjobs"}, "team", "inner");
+    REQUIRE(inner != nullptr);
+    CHECK(inner->value["metadata"]["ownerReferences"][0]["name"].text() == "wrapped");
+    CHECK(world.find(job_sets, "team", "pair") != nullptr);
 }
 
 TEST_CASE("a job that is too big for the queue stays suspended") {

@@ -57,6 +57,18 @@ void add_pod_sets(const PodSetRule& rule, const Value& object, std::vector<PodSe
     }
 }
 
+/// The kinds that make pods, or jobs that make them, when they are not suspended.
+const std::vector<api::GroupResource>& makers_of_pods() {
+    static const std::vector<api::GroupResource> makers = [] {
+        std::vector<api::GroupResource> found;
+        for (const JobKind& kind : job_kinds()) {
+            if (kind.start == JobKind::Start::unsuspended) found.push_back(kind.resource);
+        }
+        return found;
+    }();
+    return makers;
+}
+
 void add_living_pods(const kube::Cache& seen, std::string_view owner_uid, int depth,
                      std::vector<kube::ObjectPtr>& found) {
     constexpr int depth_max = 8;  // Owners in a circle must not hang us.
@@ -64,7 +76,7 @@ void add_living_pods(const kube::Cache& seen, std::string_view owner_uid, int de
     for (kube::ObjectPtr& pod : seen.owned_by(pods, owner_uid)) {
         if (!is_finished_pod(*pod)) found.push_back(std::move(pod));
     }
-    for (const api::GroupResource& resource : {jobs, ray_clusters, ray_jobs}) {
+    for (const api::GroupResource& resource : makers_of_pods()) {
         for (const kube::ObjectPtr& owned : seen.owned_by(resource, owner_uid))
             add_living_pods(seen, owned->uid, depth + 1, found);
     }
@@ -100,6 +112,11 @@ std::vector<PodSet> pod_sets_of(const JobKind& kind, const Value& object) {
     for (const PodSetRule& rule : kind.pod_sets)
         add_pod_sets(rule, object, sets);
     return sets;
+}
+
+std::vector<PodSet> pod_sets_of(const kube::Cache& seen, const JobKind& kind, const Value& object) {
+    if (kind.find_pod_sets_by != nullptr) return kind.find_pod_sets_by(seen, object);
+    return pod_sets_of(kind, object);
 }
 
 bool is_suspended(const JobKind& kind, const Value& object) {
@@ -151,7 +168,7 @@ std::vector<kube::ObjectPtr> living_pods(const kube::Cache& seen, std::string_vi
 }
 
 bool owns_jobs(const kube::Cache& seen, std::string_view owner_uid) {
-    for (const api::GroupResource& resource : {jobs, ray_clusters, ray_jobs}) {
+    for (const api::GroupResource& resource : makers_of_pods()) {
         for (const kube::ObjectPtr& owned : seen.owned_by(resource, owner_uid)) {
             if (!owned->is_terminating()) return true;
         }

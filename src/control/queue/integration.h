@@ -82,6 +82,18 @@ struct JobKind {
     bool (*is_waiting)(const api::Value&) = nullptr;  // In place of `suspend`.
     std::vector<PodSetRule> pod_sets = {};
     std::vector<PodSet> (*find_pod_sets)(const api::Value& object) = nullptr;  // In its place.
+    /// In its place too, where objects of other kinds say more: `runs_by`. None while they are not
+    /// seen.
+    std::vector<PodSet> (*find_pod_sets_by)(const kube::Cache& seen,
+                                            const api::Value& object) = nullptr;
+    std::vector<api::GroupResource> runs_by = {};
+    std::vector<std::string_view> (*names_of_runs_by)(const api::Value& object) = nullptr;
+    /// Where templates do not stand in the job: puts what a start has made of one into it, and
+    /// takes that out again; `original` is the template in the Workload.
+    void (*put)(api::Value& job, const PodSet& pod_set, const api::Value& pod_template) = nullptr;
+    void (*take_back)(api::Value& job, std::string_view pod_set,
+                      const api::Value& original) = nullptr;
+    std::string_view priority_class = {};  // Path of a class's name, which goes before the pods'.
     std::vector<EndRule> ends = {};
     std::string_view ready_field = {};  // Ready when this has `ready_value`, ...
     std::string_view ready_value = {};
@@ -89,7 +101,8 @@ struct JobKind {
     bool (*are_ready)(const api::Value&) = nullptr;   // ... when this says so, ...
     std::vector<std::string_view> ready_counts = {};  // ... or when these together reach all pods.
     std::string_view active = {};                     // Path of its own count of living pods.
-    std::vector<ReclaimablePods> (*find_reclaimable)(const api::Value& object) = nullptr;
+    std::vector<ReclaimablePods> (*find_reclaimable)(const api::Value& object,
+                                                     const std::vector<PodSet>& sets) = nullptr;
     Support prebuilt = Support::no;  // Its Workload may be made by somebody else beforehand.
     Support elastic = Support::no;   // May be scaled while it runs: see slices.h.
     /// What queues cannot manage; asked when it has a queue.
@@ -115,7 +128,10 @@ struct JobEnd {
     std::string message;
 };
 
+/// As far as the object itself says.
 std::vector<PodSet> pod_sets_of(const JobKind& kind, const api::Value& object);
+std::vector<PodSet> pod_sets_of(const kube::Cache& seen, const JobKind& kind,
+                                const api::Value& object);
 bool is_suspended(const JobKind& kind, const api::Value& object);
 std::optional<JobEnd> end_of(const JobKind& kind, const api::Value& object);
 

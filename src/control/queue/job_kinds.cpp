@@ -37,7 +37,7 @@ const std::vector<EndRule> app_wrapper_ends = {
     {Sign::field, "status.state", "Deleted", Success::no, "status.message"},
 };
 
-std::vector<ReclaimablePods> done_of_job(const Value& job) {
+std::vector<ReclaimablePods> done_of_job(const Value& job, const std::vector<PodSet>&) {
     if (!job["spec"]["completions"].is_integer()) return {};
     const std::int64_t completions = job["spec"]["completions"].as_integer();
     const std::int64_t parallelism = job["spec"]["parallelism"].integer_or(1);

@@ -40,7 +40,7 @@ struct JobPass {
     void change_job(const api::Value& wanted) {
         api::Value patch = merge_patch_between(job.value, wanted);
         if (patch.empty()) return;
-        bool has_lists = false;
+        bool has_lists = kind.put != nullptr;
         for (const PodSet& set : pod_sets)
             has_lists = has_lists || !set.list.empty();
         result.writes.push_back({.verb = Write::Verb::merge_patch,

@@ -45,6 +45,17 @@ std::vector<api::Key> jobs_of_class(const JobKind& kind, const kube::Cache& seen
     return keys;
 }
 
+std::vector<api::Key> jobs_run_by(const JobKind& kind, const kube::Cache& seen,
+                                  const kube::Object& object) {
+    std::vector<api::Key> keys;
+    for (const kube::ObjectPtr& job : seen.list(kind.resource)) {
+        for (const std::string_view name : kind.names_of_runs_by(job->value)) {
+            if (name == object.key.name) keys.push_back(job->key);
+        }
+    }
+    return keys;
+}
+
 std::vector<api::Key> jobs_of_prebuilt(const JobKind& kind, const kube::Cache& seen,
                                        const kube::Object* workload) {
     std::vector<api::Key> keys;

@@ -18,6 +18,10 @@ std::vector<api::Key> jobs_above(const JobKind& kind, const kube::Cache& seen,
 std::vector<api::Key> jobs_of_class(const JobKind& kind, const kube::Cache& seen,
                                     const kube::Object* before, const kube::Object* after);
 
+/// What jobs run by concerns those that name it.
+std::vector<api::Key> jobs_run_by(const JobKind& kind, const kube::Cache& seen,
+                                  const kube::Object& object);
+
 /// A Workload that nobody owns concerns the jobs that name it.
 std::vector<api::Key> jobs_of_prebuilt(const JobKind& kind, const kube::Cache& seen,
                                        const kube::Object* workload);

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "api/guest_kinds.h"
 #include "base/text.h"
 #include "control/conditions.h"
 #include "control/fold_pod.h"
@@ -172,7 +173,8 @@ void report_progress(Pass& pass) {
     set_pods_ready(status, are_pods_ready(pass.kind, pass.job.value), pass.now);
     Value done = Value::array();
     if (pass.kind.find_reclaimable != nullptr) {
-        for (const ReclaimablePods& pods : pass.kind.find_reclaimable(pass.job.value))
+        for (const ReclaimablePods& pods :
+             pass.kind.find_reclaimable(pass.job.value, pass.pod_sets))
             done.push(Value::object({{"name", pods.pod_set}, {"count", pods.count}}));
     }
     if (!done.empty()) status.set("reclaimablePods", std::move(done));
@@ -197,6 +199,11 @@ void tell_checks(Pass& pass) {
     if (!parts.empty()) pass.tell("UpdatedAdmissionCheck", join(parts, "; "));
 }
 
+/// Then nothing is known of its pods: they stay as they are.
+bool runs_by_what_is_not_seen(const Pass& pass) {
+    return pass.kind.find_pod_sets_by != nullptr && pass.pod_sets.empty();
+}
+
 void reconcile_with_workload(Pass& pass) {
     const Value& workload = pass.workload->value;
     const bool holds = has_admission(workload);
@@ -204,6 +211,8 @@ void reconcile_with_workload(Pass& pass) {
         stop_job(pass, "The workload is finished");
     } else if (holds && is_evicted(workload)) {
         end_eviction(pass);
+    } else if (runs_by_what_is_not_seen(pass)) {
+        return;
     } else if (holds && !agree(workload, pass.pod_sets, Compare::counts_and_requests)) {
         start_over(pass);
     } else if (is_admitted(workload)) {
@@ -408,6 +417,14 @@ Controller job_controller(const JobKind& kind, const Settings& settings) {
         {priority_classes, "v1", [](const kube::Cache&, const kube::Object*, const kube::Object*) {
              return std::vector<api::Key>();  // A job that misses one looks again by itself.
          }});
+    for (const api::GroupResource& other : kind.runs_by) {
+        controller.watches.push_back(
+            {other, api::find_known_kind(other.group, other.plural)->storage,
+             [table](const kube::Cache& seen, const kube::Object* before,
+                     const kube::Object* after) {
+                 return jobs_run_by(*table, seen, after != nullptr ? *after : *before);
+             }});
+    }
     for (const api::GroupResource& child : {jobs, ray_clusters}) {
         if (child != kind.resource)
             controller.watches.push_back(watch_owned(child, "v1", kind.resource));

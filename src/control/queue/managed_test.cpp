@@ -92,7 +92,9 @@ TEST_CASE("only the kinds that are named are managed, and named labels are copie
     CHECK(has_framework("batch/job"));
     CHECK(has_framework("jobset.x-k8s.io/jobset"));
     CHECK(has_framework("kubeflow.org/mpijob"));
-    CHECK_FALSE(has_framework("trainer.kubeflow.org/trainjob"));
+    CHECK(has_framework("trainer.kubeflow.org/trainjob"));
+    CHECK(has_framework("sparkoperator.k8s.io/sparkapplication"));
+    CHECK_FALSE(has_framework("leaderworkerset.x-k8s.io/leaderworkerset"));
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ inline const api::GroupResource deployments{"apps", "deployments"};
 inline const api::GroupResource stateful_sets{"apps", "statefulsets"};
 inline const api::GroupResource ray_clusters{"ray.io", "rayclusters"};
 inline const api::GroupResource ray_jobs{"ray.io", "rayjobs"};
+inline const api::GroupResource job_sets{"jobset.x-k8s.io", "jobsets"};
 inline const api::GroupResource app_wrappers{"workload.codeflare.dev", "appwrappers"};
 inline const api::GroupResource old_app_wrappers{"mcad.ibm.com", "appwrappers"};
 

@@ -126,7 +126,7 @@ bool is_elastic(const JobKind& kind, const Value& job) {
 
 std::vector<PodSet> pod_sets_now(const kube::Cache& seen, const JobKind& kind,
                                  const kube::Object& job) {
-    std::vector<PodSet> sets = pod_sets_of(kind, job.value);
+    std::vector<PodSet> sets = pod_sets_of(seen, kind, job.value);
     if (kind.resource != ray_jobs || !is_elastic(kind, job.value)) return sets;
     for (const kube::ObjectPtr& cluster : seen.owned_by(ray_clusters, job.uid)) {
         if (cluster->is_terminating()) continue;

@@ -125,8 +125,11 @@ Started started(const kube::Cache& seen, const JobKind& kind, const kube::Object
                 const kube::Object& workload) {
     Value made = job.value;
     const Value& assignments = workload.value.path("status.admission.podSetAssignments");
-    for (const PodSet& set : pod_sets_of(kind, job.value)) {
-        Value* pod_template = find_template(made, set);
+    const std::vector<PodSet> sets = pod_sets_of(seen, kind, job.value);
+    if (kind.find_pod_sets_by != nullptr && sets.empty()) return {};
+    for (const PodSet& set : sets) {
+        Value apart = kind.put != nullptr ? set.pod_template : Value();
+        Value* pod_template = kind.put != nullptr ? &apart : find_template(made, set);
         if (pod_template == nullptr) continue;
         const Value& assignment = named(assignments, set.name);
         if (!add_flavors(seen, assignment, pod_template->at("spec"))) return {};
@@ -137,6 +140,7 @@ Started started(const kube::Cache& seen, const JobKind& kind, const kube::Object
         std::string conflict =
             add_updates(workload.value["status"]["admissionChecks"], set.name, *pod_template);
         if (!conflict.empty()) return {std::nullopt, std::move(conflict)};
+        if (kind.put != nullptr) kind.put(made, set, apart);
     }
     if (!kind.suspend.empty()) at_path(made, kind.suspend) = false;
     return {std::move(made)};
@@ -144,6 +148,11 @@ Started started(const kube::Cache& seen, const JobKind& kind, const kube::Object
 
 Value restored(const JobKind& kind, const Value& job, const Value& workload) {
     Value made = job;
+    if (kind.take_back != nullptr) {
+        for (const Value& set : workload["spec"]["podSets"].items())
+            kind.take_back(made, set["name"].text_or(""), set["template"]);
+        return made;
+    }
     for (const PodSet& set : pod_sets_of(kind, job)) {
         Value* pod_template = find_template(made, set);
         const Value& asked = named(workload["spec"]["podSets"], set.name);

@@ -86,8 +86,14 @@ std::variant<Priority, MissingClass> priority_of(const kube::Cache& seen, const 
     }
     if (const auto found = seen.find({workload_priority_classes, "", "default"}))
         return from_class(*found, "kueue.x-k8s.io", "WorkloadPriorityClass");
-    for (const PodSet& set : pod_sets) {
-        const std::string name = set.pod_template["spec"]["priorityClassName"].text();
+    std::vector<std::string> names;
+    const JobKind* kind =
+        find_job_kind_named(job["apiVersion"].text_or(""), job["kind"].text_or(""));
+    if (kind != nullptr && !kind->priority_class.empty())
+        names.push_back(job.path(kind->priority_class).text());
+    for (const PodSet& set : pod_sets)
+        names.push_back(set.pod_template["spec"]["priorityClassName"].text());
+    for (const std::string& name : names) {
         if (name.empty()) continue;
         const kube::ObjectPtr found = seen.find({priority_classes, "", name});
         if (found == nullptr) return missing("PriorityClass.scheduling.k8s.io", name);
