@@ -22,6 +22,7 @@ std::string message_of(const net::Response& response) {
 
 bool is_needed(const kube::Target& target) {
     const std::string& group = target.resource.group;
+    if (api::find_kind(group, target.resource.plural) == nullptr) return false;  // A guest.
     // A group with a dot of its own is somebody's CRDs; k8s.io's come with the server.
     const bool built_in = group.find('.') == std::string::npos || group.ends_with(".k8s.io");
     return group == control::queue::workloads.group || built_in;

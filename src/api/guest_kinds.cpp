@@ -42,6 +42,7 @@ const std::vector<Kind>& guest_kinds() {
         guest("trainer.kubeflow.org", "v1alpha1", "TrainingRuntime"),
         of_cluster(guest("trainer.kubeflow.org", "v1alpha1", "ClusterTrainingRuntime")),
         guest("sparkoperator.k8s.io", "v1beta2", "SparkApplication"),
+        guest("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet"),
     };
     return kinds;
 }

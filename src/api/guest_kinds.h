@@ -9,8 +9,8 @@
 
 namespace muster::api {
 
-/// JobSet, the training kinds of Kubeflow with their runtimes, and SparkApplication, in the version
-/// that queues read. They have no schema.
+/// JobSet, the training kinds of Kubeflow with their runtimes, SparkApplication and
+/// LeaderWorkerSet, in the version that queues read. They have no schema.
 const std::vector<Kind>& guest_kinds();
 
 /// Of the tables, or a guest; null when it is neither.

@@ -127,3 +127,34 @@ def test_an_app_wrapper_wraps_a_training_job(muster):
     wrapper["spec"]["resources"]["GenericItems"][0]["generictemplate"]["apiVersion"] = "kubeflow.org/v2beta1"
     refused = muster.run("apply", "-f", "-", input=yaml.safe_dump(wrapper), check=False)
     assert "no matches for kind" in refused.stdout + refused.stderr
+
+
+def test_each_group_of_a_leader_worker_set_is_a_workload_that_its_pods_join(muster):
+    muster.apply(QUEUES)
+    install(muster, definition("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet"))
+    muster.apply(yaml.safe_dump({"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": {
+        "name": "serve", "namespace": "sandbox", "labels": {"kueue.x-k8s.io/queue-name": "local-queue-test"}}, "spec": {
+            "replicas": 2, "leaderWorkerTemplate": {"size": 2, "leaderTemplate": pods("1"), "workerTemplate": pods("1")}}}))
+    template = muster.get("-n", "sandbox", "leaderworkerset", "serve")["spec"]["leaderWorkerTemplate"]["leaderTemplate"]
+    assert template["metadata"]["annotations"]["kueue.x-k8s.io/pod-suspending-parent"] == "leaderworkerset.x-k8s.io/leaderworkerset"
+
+    def groups() -> list[dict]:
+        return [w for w in muster.get("-n", "sandbox", "workloads")["items"]
+                if w["metadata"]["ownerReferences"][0]["name"] == "serve" and condition(w, "Admitted").get("status") == "True"]
+
+    muster.until("both groups are admitted", lambda: len(groups()) == 2)
+    sets = groups()[0]["spec"]["podSets"]
+    assert [(s["name"], s["count"]) for s in sets] == [("leader", 1), ("worker", 1)]
+    leader = {"apiVersion": "v1", "kind": "Pod", "metadata": {
+        "name": "serve-0", "namespace": "sandbox", "annotations": template["metadata"]["annotations"], "labels": {
+            "leaderworkerset.sigs.k8s.io/name": "serve"}}, "spec": {"containers": [{
+                "name": "main", "image": "b", "command": ["sleep", "600"], "resources": {"requests": {"cpu": "1"}}}]}}
+    muster.apply(yaml.safe_dump(leader))
+    pod = muster.get("-n", "sandbox", "pod", "serve-0")
+    assert {"name": "kueue.x-k8s.io/admission"} in pod["spec"]["schedulingGates"]
+    muster.run("label", "-n", "sandbox", "pod", "serve-0", "leaderworkerset.sigs.k8s.io/group-index=0")
+    muster.until("its gate is opened", lambda: muster.get("-n", "sandbox", "pod", "serve-0")["spec"].get("nodeName") == "laptop")
+    assert muster.get("-n", "sandbox", "pod", "serve-0")["metadata"]["annotations"]["kueue.x-k8s.io/role-hash"] == "leader"
+    muster.run("delete", "-n", "sandbox", "leaderworkerset", "serve")
+    muster.until("its Workloads are gone", lambda: not groups())
+    muster.until("its pod is ended", lambda: muster.run("get", "-n", "sandbox", "pod", "serve-0", check=False).returncode != 0)

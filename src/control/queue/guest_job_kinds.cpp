@@ -9,6 +9,7 @@
 #include "api/guest_kinds.h"
 #include "base/text.h"
 #include "base/verify.h"
+#include "control/queue/leader_worker_set.h"
 #include "control/queue/spark_application.h"
 #include "control/queue/train_job.h"
 
@@ -120,7 +121,8 @@ std::vector<JobKind> guest_job_kinds() {
             training("JAXJob", "jaxReplicaSpecs", {"Worker"}),
             training("MPIJob", "mpiReplicaSpecs", {"Launcher", "Worker"}),
             train_job_kind(),
-            spark_application_kind()};
+            spark_application_kind(),
+            leader_worker_set_kind()};
 }
 
 }  // namespace muster::control::queue

@@ -13,6 +13,7 @@
 #include "control/queue/integration.h"
 #include "control/queue/job_pass.h"
 #include "control/queue/job_watches.h"
+#include "control/queue/leader_worker_set.h"
 #include "control/queue/life.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
@@ -451,6 +452,8 @@ std::vector<Controller> job_controllers(const Settings& settings) {
         controllers.push_back(pod_controller(settings));
     if (!rules.frameworks || rules.frameworks->contains("statefulset"))
         controllers.push_back(stateful_set_controller(settings));
+    if (!rules.frameworks || rules.frameworks->contains(std::string(leader_worker_framework)))
+        controllers.push_back(leader_worker_set_controller(settings));
     controllers.push_back(orphan_controller(settings.life));
     return controllers;
 }

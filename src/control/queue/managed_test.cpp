@@ -94,7 +94,8 @@ TEST_CASE("only the kinds that are named are managed, and named labels are copie
     CHECK(has_framework("kubeflow.org/mpijob"));
     CHECK(has_framework("trainer.kubeflow.org/trainjob"));
     CHECK(has_framework("sparkoperator.k8s.io/sparkapplication"));
-    CHECK_FALSE(has_framework("leaderworkerset.x-k8s.io/leaderworkerset"));
+    CHECK(has_framework("leaderworkerset.x-k8s.io/leaderworkerset"));
+    CHECK_FALSE(has_framework("ray.io/rayservice"));
 }
 
 }  // namespace

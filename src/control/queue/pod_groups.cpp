@@ -314,7 +314,8 @@ std::vector<api::Key> key_of_workload(const kube::Cache& seen, const kube::Objec
     const Value& owner = controller_of(workload.value);
     const std::string_view kind = owner["kind"].text_or("");
     if (kind == "Pod") return {{pods, workload.key.ns, owner["name"].text()}};
-    if (kind == "StatefulSet" || workload.annotation(group_workload_annotation) == "true")
+    if (kind == "StatefulSet" || kind == "LeaderWorkerSet" ||
+        workload.annotation(group_workload_annotation) == "true")
         return {workload.key};
     if (!owner.is_null()) return {};
     std::vector<api::Key> keys;  // Made beforehand, for whoever names it.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "control/queue/integration.h"
+#include "control/queue/leader_worker_set.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/pod_kinds.h"
@@ -52,6 +53,7 @@ Value maker_of(const AdmissionRequest& request) {
 
 bool is_managed_pod(const AdmissionRequest& request, const JobRules& rules) {
     const bool has_queue = !queue_name_of(request.object).empty();
+    if (!leader_worker_set_of(request.object).empty()) return true;
     if (!annotation_of(request.object, suspending_parent_annotation).empty())
         return has_queue || rules.unlabelled == JobRules::Unlabelled::managed;
     if (!has_queue) {
@@ -65,6 +67,13 @@ bool is_managed_pod(const AdmissionRequest& request, const JobRules& rules) {
 
 /// Its group starts when the StatefulSet's Workload is admitted, pod after pod.
 void join_group(const AdmissionRequest& request, Value& pod) {
+    if (const std::string set_name(leader_worker_set_of(pod)); !set_name.empty()) {
+        const api::Key key{
+            find_job_kind_named("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")->resource,
+            pod["metadata"]["namespace"].text(), set_name};
+        pod = in_leader_worker_group(request.find(key), std::move(pod));
+        return;
+    }
     if (annotation_of(pod, suspending_parent_annotation) != "statefulset") return;
     const Value owner = api::controller_of(pod);
     if (owner["kind"].text_or("") != "StatefulSet") return;
@@ -97,10 +106,17 @@ Admission mark_pod_templates(const AdmissionRequest& request, const JobRules& ru
     if (request.operation == AdmissionRequest::Operation::remove || !request.subresource.empty())
         return admission;
     const api::GroupResource resource = request.kind->resource();
-    if (resource != deployments && resource != stateful_sets) return admission;
+    const bool has_groups =
+        find_job_kind(resource) != nullptr && find_job_kind(resource)->kind == "LeaderWorkerSet";
+    if (resource != deployments && resource != stateful_sets && !has_groups) return admission;
     const std::string ns = request.object["metadata"]["namespace"].text();
     if (!is_managed(request.object, ns, request.find) &&
         !must_find_queue(rules, *find_job_kind(resource), request.object, ns, request.find)) {
+        return admission;
+    }
+    if (has_groups) {
+        Value marked = with_marked_groups(request.object);
+        if (marked != request.object) admission.changed = std::move(marked);
         return admission;
     }
     Value made = request.object;

@@ -41,20 +41,21 @@ std::set<std::string> names(const Value& configuration) {
 TEST_CASE("the webhooks have the originals' names, paths and rules") {
     CHECK(names(configured(Phase::mutating)) ==
           std::set<std::string>{"mappwrapper.kb.io", "mdeployment.kb.io", "mjaxjob.kb.io",
-                                "mjob.kb.io", "mjobset.kb.io", "mmpijob.kb.io", "mpaddlejob.kb.io",
-                                "mpod.kb.io", "mpytorchjob.kb.io", "mraycluster.kb.io",
-                                "mrayjob.kb.io", "msparkapplication.kb.io", "mstatefulset.kb.io",
-                                "mtfjob.kb.io", "mtrainjob.kb.io", "mworkload.kb.io",
-                                "mxgboostjob.kb.io"});
+                                "mjob.kb.io", "mjobset.kb.io", "mleaderworkerset.kb.io",
+                                "mmpijob.kb.io", "mpaddlejob.kb.io", "mpod.kb.io",
+                                "mpytorchjob.kb.io", "mraycluster.kb.io", "mrayjob.kb.io",
+                                "msparkapplication.kb.io", "mstatefulset.kb.io", "mtfjob.kb.io",
+                                "mtrainjob.kb.io", "mworkload.kb.io", "mxgboostjob.kb.io"});
     CHECK(names(configured(Phase::validating)) ==
           std::set<std::string>{
-              "vappwrapper.kb.io",       "vclusterqueue.kb.io", "vcohort.kb.io",
-              "vdeployment.kb.io",       "vjaxjob.kb.io",       "vjob.kb.io",
-              "vjobset.kb.io",           "vlocalqueue.kb.io",   "vmpijob.kb.io",
-              "vpaddlejob.kb.io",        "vpod.kb.io",          "vpytorchjob.kb.io",
-              "vraycluster.kb.io",       "vrayjob.kb.io",       "vresourceflavor.kb.io",
-              "vsparkapplication.kb.io", "vstatefulset.kb.io",  "vtfjob.kb.io",
-              "vtrainjob.kb.io",         "vworkload.kb.io",     "vxgboostjob.kb.io"});
+              "vappwrapper.kb.io",     "vclusterqueue.kb.io",     "vcohort.kb.io",
+              "vdeployment.kb.io",     "vjaxjob.kb.io",           "vjob.kb.io",
+              "vjobset.kb.io",         "vlocalqueue.kb.io",       "vleaderworkerset.kb.io",
+              "vmpijob.kb.io",         "vpaddlejob.kb.io",        "vpod.kb.io",
+              "vpytorchjob.kb.io",     "vraycluster.kb.io",       "vrayjob.kb.io",
+              "vresourceflavor.kb.io", "vsparkapplication.kb.io", "vstatefulset.kb.io",
+              "vtfjob.kb.io",          "vtrainjob.kb.io",         "vworkload.kb.io",
+              "vxgboostjob.kb.io"});
     CHECK(webhook(configured(Phase::validating), "vworkload.kb.io") == api::parsed_yaml(R"(
 name: vworkload.kb.io
 clientConfig:
