@@ -78,8 +78,8 @@ def test_a_train_job_has_the_pods_of_its_runtime(muster):
     muster.apply(yaml.safe_dump({"apiVersion": f"{group}/{version}", "kind": "TrainJob", "metadata": {
         "name": "tune", "namespace": "sandbox"}, "spec": {"runtimeRef": {"name": "torch"}, "trainer": {"numNodes": 3}}}))
     assert muster.get("-n", "sandbox", "trainjob", "tune")["spec"]["suspend"] is True
-    muster.apply(yaml.safe_dump({"apiVersion": f"{group}/{version}", "kind": "ClusterTrainingRuntime", "metadata": {"name": "torch"}, "spec": {
-        "mlPolicy": {"torch": {}}, "template": {"spec": {"replicatedJobs": [{"name": "node", "template": {
+    muster.apply(yaml.safe_dump({"apiVersion": f"{group}/{version}", "kind": "ClusterTrainingRuntime", "metadata": {
+        "name": "torch"}, "spec": {"mlPolicy": {"torch": {}}, "template": {"spec": {"replicatedJobs": [{"name": "node", "template": {
             "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}, "spec": {"template": pods("1")}}}]}}}}))
     muster.until("the TrainJob is started", lambda: muster.get("-n", "sandbox", "trainjob", "tune")["spec"]["suspend"] is False)
     assert [(s["name"], s["count"]) for s in workload_of(muster, "tune")["spec"]["podSets"]] == [("node", 3)]

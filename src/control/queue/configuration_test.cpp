@@ -44,8 +44,8 @@ clientConnection: {qps: 50, burst: 100}
 integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, ray.io/rayservice]}
 )");
     REQUIRE(settings.warnings.size() == 1);
-    CHECK(settings.warnings[0].starts_with(
-        "integrations.frameworks: ray.io/rayservice: not obeyed"));
+    CHECK(
+        settings.warnings[0].starts_with("integrations.frameworks: ray.io/rayservice: not obeyed"));
     CHECK(settings.metrics.resources == MetricsSettings::Series::shown);
     CHECK(settings.jobs.frameworks->contains("jobset.x-k8s.io/jobset"));
     CHECK(settings.life.wait_for_pods_ready->timeout == minutes(30));

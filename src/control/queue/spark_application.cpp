@@ -167,10 +167,7 @@ PodSet pod_set(const Value& app, const Role& role) {
 }
 
 std::vector<PodSet> pod_sets(const Value& app) {
-    std::vector<PodSet> sets;
-    for (const Role& role : roles)
-        sets.push_back(pod_set(app, role));
-    return sets;
+    return {pod_set(app, roles[0]), pod_set(app, roles[1])};
 }
 
 const Role& role_named(std::string_view name) {
