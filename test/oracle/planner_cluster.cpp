@@ -80,7 +80,8 @@ public:
             for (const api::Key& key : result.looks)
                 planner_.looked(key, server_.seen.find(key).get());
             const bool soon = result.look_again && *result.look_again <= milliseconds(200);
-            if (soon) pass(std::max(*result.look_again, milliseconds(1)));
+            // What was written is seen at once, and planned for.
+            if (soon && result.writes.empty()) pass(std::max(*result.look_again, milliseconds(1)));
             if (!result.writes.empty() || !result.looks.empty() || soon) continue;
             // A broken one is a bug of ours, whatever Kueue was seen to do.
             const auto broken = decide::broken_invariants(planner_.state());
