@@ -14,6 +14,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "apps/operator/conversion_look.h"
 #include "apps/operator/endpoints.h"
 #include "apps/operator/presence.h"
 #include "apps/operator/process_options.h"
@@ -258,6 +259,10 @@ void Operator::take_presence(const Presence& presence) {
     }
     for (const std::string& name : presence.optional)
         log_info("operator", "the server does not have " + name + "; it may come later");
+    if (!webhooks_) {
+        look_for_converters(transport_,
+                            [](const std::string& line) { log_warning("operator", line); });
+    }
     runner_.start();
     wait_for_sight();
 }
