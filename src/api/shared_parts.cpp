@@ -74,8 +74,11 @@ private:
         if (!is_new && at->second == value) value = at->second;
     }
 
+    // A part that only another unused one has is found unused when that is gone.
     void forget_unused() {
-        std::erase_if(known_, [](const auto& entry) { return !entry.second.is_shared(); });
+        const auto unused = [](const auto& entry) { return !entry.second.is_shared(); };
+        while (std::erase_if(known_, unused) > 0) {
+        }
         limit_ = std::max(few_parts, 2 * known_.size());
     }
 

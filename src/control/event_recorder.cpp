@@ -33,6 +33,7 @@ std::string name_of(const Event& event, std::string_view uid) {
 
 void EventRecorder::record(const Event& event, const kube::Object* about,
                            std::string_view api_version, std::string_view component) {
+    if (stopped_) return;
     if (waiting_.size() >= waiting_max) {
         if (!std::exchange(losing_, true))
             log_warning("events", "more come than the server takes; some are lost");
@@ -47,9 +48,8 @@ void EventRecorder::record(const Event& event, const kube::Object* about,
     if (!sending_) send_next();
 }
 
-net::Request EventRecorder::request_of(const Waiting& waiting) {
+net::Request EventRecorder::request_of(const Waiting& waiting, const std::string& name) {
     const Event& event = waiting.event;
-    const std::string name = name_of(event, waiting.uid);
     const std::string ns = event.about.ns.empty() ? "default" : event.about.ns;
     const kube::Target target{{"", "events"}, "v1"};
     const std::string at = to_rfc3339(waiting.at);
@@ -93,11 +93,31 @@ void EventRecorder::send_next() {
         losing_ = false;
         return;
     }
-    net::Request next = request_of(waiting_.front());
+    Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
-    transport_.send(std::move(next),
-                    kube::while_alive(
-                        alive_, [this, sent = loop_.now()](const net::Response&) { go_on(sent); }));
+    const std::string name = name_of(next.event, next.uid);
+    net::Request request = request_of(next, name);
+    const auto answered = [this, next = std::move(next), name,
+                           sent = loop_.now()](const net::Response& response) {
+        take_answer(next, name, response.status);
+        go_on(sent);
+    };
+    transport_.send(std::move(request), kube::while_alive(alive_, answered));
+}
+
+/// What was not made, or has been removed since (the server keeps events for an hour), is made anew
+/// when it comes again.
+void EventRecorder::take_answer(const Waiting& sent, const std::string& name, int status) {
+    const bool is_there = (status >= 200 && status < 300) || status == 409;
+    if (is_there) return;
+    const bool was_counted = written_[name] > 1;
+    written_.erase(name);
+    if (status == 404 && was_counted && !stopped_) waiting_.push_front(sent);
+}
+
+void EventRecorder::stop() {
+    stopped_ = true;
+    waiting_.clear();
 }
 
 void EventRecorder::go_on(Time sent) {

@@ -28,6 +28,9 @@ public:
     void record(const Event& event, const kube::Object* about, std::string_view api_version,
                 std::string_view component);
 
+    /// Those that wait are lost: whoever ends has other things to write last.
+    void stop();
+
     static constexpr std::size_t waiting_max = 4'000;
     static constexpr Duration slow = milliseconds(50);  // One that takes longer is paused after.
 
@@ -43,8 +46,9 @@ private:
     };
 
     void send_next();
+    void take_answer(const Waiting& sent, const std::string& name, int status);
     void go_on(Time sent);
-    net::Request request_of(const Waiting& waiting);
+    net::Request request_of(const Waiting& waiting, const std::string& name);
 
     kube::Transport& transport_;
     Loop& loop_;
@@ -52,6 +56,7 @@ private:
     std::map<std::string, std::int64_t> written_;
     std::deque<Waiting> waiting_;
     bool sending_ = false;
+    bool stopped_ = false;
     bool losing_ = false;
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // Guards answers that outlive this.
 };

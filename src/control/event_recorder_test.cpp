@@ -25,9 +25,9 @@ struct SlowServer : kube::Transport {
     StreamId open(net::Request, Stream) override { return {}; }
     void cancel(StreamId) override {}
 
-    void answer_all() {
+    void answer_all(int status = 201) {
         for (const OnResponse& answer : std::exchange(unanswered, {}))
-            answer({201, {}, nullptr});
+            answer({status, {}, nullptr});
     }
 };
 
@@ -82,6 +82,33 @@ TEST_CASE("an event that comes again while it waits is counted, not made twice")
     CHECK(world.server.requests[0].method == "POST");
     CHECK(world.server.requests[2].method == "PATCH");
     CHECK(world.server.requests[2].body->find("\"count\":3") != std::string::npos);
+}
+
+TEST_CASE("an event that is gone, or was never made, is made anew when it comes again") {
+    Recording world;
+    world.record(7);
+    world.server.answer_all();
+    world.record(7);
+    REQUIRE(world.server.requests.back().method == "PATCH");
+    world.server.answer_all(404);  // An hour has passed.
+    REQUIRE(world.server.requests.size() == 3);
+    CHECK(world.server.requests.back().method == "POST");
+    world.server.answer_all(503);
+    world.record(7);
+    REQUIRE(world.server.requests.size() == 4);
+    CHECK(world.server.requests.back().method == "POST");
+    world.server.answer_all(404);  // Its namespace is gone.
+    CHECK(world.server.requests.size() == 4);
+}
+
+TEST_CASE("who ends writes no more events") {
+    Recording world;
+    world.record(1);
+    world.record(2);
+    world.recorder.stop();
+    world.server.answer_all();
+    world.record(3);
+    CHECK(world.server.requests.size() == 1);
 }
 
 TEST_CASE("what the server does not take for long is lost, and what comes later is not") {

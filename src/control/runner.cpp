@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/verify.h"
 #include "control/event_recorder.h"
+#include "control/runner_parts.h"
 #include "control/seen.h"
 #include "control/work_queue.h"
 #include "control/writer.h"
@@ -24,41 +25,10 @@ constexpr int running_max = 64;
 /// How long a planner's write that met a conflict waits for what was written instead.
 constexpr Duration news_patience = seconds(1);
 
-/// A controller with its queue.
-struct Slot {
-    Controller controller;
-    WorkQueue queue;
-    int running = 0;
-};
-
-/// A write of a planner that somebody else was quicker than.
-struct Overtaken {
-    Write write;
-    std::int64_t round = 0;
-    Loop::TimerId patience{};
-};
-
-/// A planner with when it has to plan.
-struct PlanSlot {
-    std::unique_ptr<Planner> planner;
-    std::set<api::GroupResource> watched;
-    bool dirty = true;  // The first plan runs although nothing has changed yet.
-    std::optional<Time> due;
-    Time not_before;             // After a failed write.
-    int failures = 0;            // Rounds on end that failed.
-    std::int64_t round = 0;      // How often it has planned.
-    std::int64_t failed_in = 0;  // The last round of which a write failed.
-    int in_flight = 0;
-    std::map<api::Key, Overtaken> overtaken;  // Until it is seen what was written instead.
-};
-
-/// One reconcile whose writes are being sent, in order.
-struct Run {
-    std::size_t slot = 0;
-    api::Key key;
-    Reconciled result;
-    std::size_t next = 0;
-};
+/// After so many failures on end before this one.
+Duration pause_after(int failures) {
+    return milliseconds(100LL << std::min(failures, 8));
+}
 
 }  // namespace
 
@@ -104,7 +74,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     void send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Write>> writes, std::size_t next,
                       std::int64_t round);
     void fail_planned(PlanSlot& slot, const Write& write, std::int64_t round);
-    void wait_for_news(PlanSlot& slot, const Write& write, std::int64_t round);
+    void hold_back(PlanSlot& slot, HeldBack held);
     void tell_failed(PlanSlot& slot, const Write& write);
     void look(PlanSlot& slot, const api::Key& key);
     void take_outcome(const std::string& controller, const Write& write, const Outcome& outcome);
@@ -148,6 +118,7 @@ void Runner::start() {
 void Runner::stop() {
     state_->stopped = true;
     state_->seen.stop();
+    state_->recorder.stop();
     if (state_->timer) state_->loop.cancel(*std::exchange(state_->timer, std::nullopt));
 }
 
@@ -196,10 +167,11 @@ void Runner::State::notify(const kube::Object* before, const kube::Object* after
         if (!of_added && !slot->watched.contains(resource)) continue;
         slot->planner->observe(before, after);
         slot->dirty = true;
-        auto overtaken = slot->overtaken.extract((after != nullptr ? after : before)->key);
-        if (overtaken.empty()) continue;
-        loop.cancel(overtaken.mapped().patience);
-        tell_failed(*slot, overtaken.mapped().write);
+        if (after == nullptr) slot->refusals.erase(before->key);
+        auto held = slot->held_back.extract((after != nullptr ? after : before)->key);
+        if (held.empty()) continue;
+        loop.cancel(held.mapped().patience);
+        tell_failed(*slot, held.mapped().write);
     }
     if (after == nullptr) forget_answers(before->key);
     schedule();
@@ -253,7 +225,7 @@ void Runner::State::set_timer() {
     for (const auto& slot : slots)
         sooner(slot->queue.next_due());
     for (const auto& slot : planners) {
-        sooner(slot->due);
+        if (slot->due) sooner(std::max(*slot->due, slot->not_before));
         if (slot->dirty) sooner(slot->not_before);
     }
     if (timer) loop.cancel(*std::exchange(timer, std::nullopt));
@@ -357,36 +329,48 @@ void Runner::State::send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Wri
             if (outcome.kind == Outcome::Kind::written || outcome.kind == Outcome::Kind::removed) {
                 const bool same = outcome.object != nullptr && sent.version != 0 &&
                                   outcome.object->version == sent.version;
-                if (same) slot.planner->unchanged(sent);
+                if (same) {
+                    slot.planner->unchanged(sent);
+                    // Nothing will be observed, and something else may wait for that.
+                    const Time soon = self->loop.now() + news_patience;
+                    slot.due = std::min(slot.due.value_or(soon), soon);
+                }
+                slot.refusals.erase(sent.key);
                 self->send_planned(slot, writes, next + 1, round);
                 return;
             }
-            if (outcome.kind == Outcome::Kind::conflicted && sent.version != 0)
-                return self->wait_for_news(slot, sent, round);
+            const bool refused = outcome.kind == Outcome::Kind::refused;
+            if (sent.version != 0 && (refused || outcome.kind == Outcome::Kind::conflicted))
+                return self->hold_back(slot, {sent, round, refused, {}});
             self->fail_planned(slot, sent, round);
         });
 }
 
-/// Somebody has changed the object since it was seen, and that comes, or is here already: until
-/// then there is nothing new to decide about it. Nobody else waits.
-void Runner::State::wait_for_news(PlanSlot& slot, const Write& write, std::int64_t round) {
-    const kube::ObjectPtr present = seen.cache().find(write.key);
-    const bool is_here = present == nullptr || present->version != write.version;
+/// Somebody has changed the object since it was seen, and that comes, or is here already; or the
+/// server does not want it so. Until there is something new nothing is decided about it, but for a
+/// while: nobody else waits.
+void Runner::State::hold_back(PlanSlot& slot, HeldBack held) {
+    const api::Key key = held.write.key;
+    const kube::ObjectPtr present = seen.cache().find(key);
+    const bool is_here = present == nullptr || present->version != held.write.version;
     if (is_here) {
-        tell_failed(slot, write);
+        tell_failed(slot, held.write);
         return schedule();
     }
-    if (slot.overtaken.contains(write.key)) {  // It has planned again meanwhile.
+    if (slot.held_back.contains(key)) {  // It has planned again meanwhile.
         --slot.in_flight;
         return;
     }
-    const Loop::TimerId patience =
-        loop.after(news_patience, [self = shared_from_this(), &slot, key = write.key] {
-            const auto overtaken = slot.overtaken.extract(key);
-            if (self->stopped || overtaken.empty()) return;
-            self->fail_planned(slot, overtaken.mapped().write, overtaken.mapped().round);
-        });
-    slot.overtaken[write.key] = {write, round, patience};
+    const Duration pause = held.refused ? pause_after(slot.refusals[key]++) : news_patience;
+    held.patience = loop.after(pause, [self = shared_from_this(), &slot, key] {
+        const auto waited = slot.held_back.extract(key);
+        if (self->stopped || waited.empty()) return;
+        const HeldBack& given_up = waited.mapped();
+        if (!given_up.refused) return self->fail_planned(slot, given_up.write, given_up.round);
+        self->tell_failed(slot, given_up.write);
+        self->schedule();
+    });
+    slot.held_back[key] = std::move(held);
 }
 
 void Runner::State::tell_failed(PlanSlot& slot, const Write& write) {
@@ -401,7 +385,7 @@ void Runner::State::fail_planned(PlanSlot& slot, const Write& write, std::int64_
     tell_failed(slot, write);
     if (round > slot.failed_in) {
         slot.failed_in = round;
-        slot.not_before = loop.now() + milliseconds(100LL << std::min(slot.failures++, 8));
+        slot.not_before = loop.now() + pause_after(slot.failures++);
     }
     schedule();
 }

@@ -156,7 +156,10 @@ void QueuePlanner::failed(const Write& write) {
 
 void QueuePlanner::unchanged(const Write& write) {
     const auto found = entries_.find(write.key);
-    if (found != entries_.end()) found->second.written_at = 0;
+    if (found != entries_.end()) {
+        found->second.written_at = 0;
+        if (found->second.looked_at) to_write_.insert(write.key);
+    }
     status_pace_.settled(write.key);
     pace_.settled(write.key);
 }
@@ -286,7 +289,8 @@ void QueuePlanner::write_workload(const kube::Cache& seen, const api::Key& key, 
     const auto found = entries_.find(key);
     if (object == nullptr || found == entries_.end() || found->second.over) return;
     Entry& entry = found->second;
-    if (entry.written_at == object->version) return;  // On its way.
+    entry.looked_at = entry.written_at == object->version;  // On its way.
+    if (entry.looked_at) return;
     Told told{object->value["status"], {}};
     const auto reason = decide::wait_reason(state_, entry.id);
     if (!reason) pace_.forget(key);

@@ -65,6 +65,7 @@ private:
         Queues queues = Queues::ran;  // When it was last told why it waits.
         bool over = false;            // Finished, or its object is being removed.
         std::int64_t written_at = 0;  // The version that the last write was made from.
+        bool looked_at = false;       // There was more to write while that write was on its way.
     };
 
     /// Whether any process may still live.

@@ -76,6 +76,14 @@ bool takes_room(const kube::Object& pod) {
     return !pod.value["spec"]["nodeName"].text_or("").empty() && !is_finished_pod(pod);
 }
 
+/// Others could remove it although it is in use.
+bool is_unguarded(const kube::Object& object) {
+    const auto& all = object.value["metadata"]["finalizers"].items();
+    return !object.is_terminating() && std::none_of(all.begin(), all.end(), [](const Value& each) {
+        return each.text_or("") == in_use_finalizer;
+    });
+}
+
 }  // namespace
 
 std::string_view queue_of_wrapper(const kube::Object& wrapper) {
@@ -195,6 +203,7 @@ void QueuePlanner::fold_structure(const kube::Cache& seen, const api::Key& key,
         return;
     }
     queues_to_write_.insert(key);
+    if (object != nullptr && key.resource != cohorts && is_unguarded(*object)) status_pace_.hurry();
     tree_changed_ = true;
 }
 
@@ -222,6 +231,7 @@ void QueuePlanner::forget(const api::Key& key) {
     mark_queues(found->second);
     moved_.insert(found->second.id);
     entries_.erase(found);
+    pace_.forget(key);
     evictions_.erase(key);
     ending_wrappers_.erase(key);
     to_write_.erase(key);
@@ -261,6 +271,7 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
     mark_if_moved(entry, *object);
     if (is_finished(object->value)) {
         finish(entry);
+        pace_.forget(key);
         evictions_.erase(key);
         fold_successor(seen, key);
         return;

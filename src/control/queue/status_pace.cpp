@@ -2,10 +2,12 @@
 #include "control/queue/status_pace.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace muster::control::queue {
 
 std::optional<Time> StatusPace::not_before(Time now) {
+    if (std::exchange(hurry_, false)) return std::nullopt;
     if (began_) {
         began_ = std::min(*began_, now);  // The clock may be set back.
         const Duration took = now - *began_;

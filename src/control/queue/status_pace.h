@@ -21,12 +21,15 @@ public:
     static constexpr Duration of_each = milliseconds(10);     // Object of the round before.
     static constexpr Duration longest_for_many = seconds(1);  // Kueue's pause, always.
     static constexpr std::int64_t times_as_long = 9;          // As the round before took.
-    static constexpr Duration longest = seconds(10);
-    static constexpr Duration patience = seconds(10);  // With a round that does not end.
+    static constexpr Duration longest = seconds(8);
+    static constexpr Duration patience = seconds(2);  // With a round that does not end.
 
     /// Absent: a round may be sent now. Else when to ask again, if nothing settles before.
     std::optional<Time> not_before(Time now);
     bool is_on_its_way(const api::Key& key) const { return on_its_way_.contains(key); }
+
+    /// The next round may be sent at once: it has what does not wait (a finalizer).
+    void hurry() { hurry_ = true; }
 
     /// A write of the round that begins at `now`.
     void sent(const api::Key& key, Time now);
@@ -38,6 +41,7 @@ private:
     std::optional<Time> began_;  // The round that is under way.
     std::int64_t size_ = 0;      // Its writes.
     Time due_;
+    bool hurry_ = false;
 };
 
 }  // namespace muster::control::queue

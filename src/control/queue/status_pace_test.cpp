@@ -41,6 +41,17 @@ TEST_CASE("the slower the server and the more the queues, the further apart are 
     CHECK(pace.not_before(taken) == taken + milliseconds(600));
 }
 
+TEST_CASE("what does not wait goes out at once, whatever is on its way") {
+    StatusPace pace;
+    const Time start{seconds(1000).nanoseconds};
+    pace.sent(first, start);
+    CHECK(pace.not_before(start));
+    pace.hurry();
+    CHECK_FALSE(pace.not_before(start));
+    CHECK(pace.is_on_its_way(first));
+    CHECK(pace.not_before(start));
+}
+
 TEST_CASE("neither an answer that never comes nor a clock set back holds it up") {
     StatusPace pace;
     const Time start{seconds(1000).nanoseconds};
