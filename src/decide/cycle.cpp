@@ -366,6 +366,19 @@ void Deciding::be_patient(WorkloadId id) {
     world.patience.try_emplace(id, now + patience_limit);
 }
 
+// Where the search for its victims began, of one that has preempted the same one again: it went on
+// from a flavor in which it fits, but does not stay. Null: there is none.
+const FlavorMemory* Deciding::preempted_for(QuotaNode root, WorkloadId id) const {
+    const auto tree = world.preemptions.find(root);
+    if (tree == world.preemptions.end()) return nullptr;
+    const std::string& name = world.name_of(id);
+    for (auto at = tree->second.lower_bound({name, {}});
+         at != tree->second.end() && at->first.first == name; ++at) {
+        if (at->second.times > 1 && !at->second.began.empty()) return &at->second.began;
+    }
+    return nullptr;
+}
+
 // Whoever has held up its queue for long enough is tried once more, now without that right.
 void Deciding::end_patience() {
     for (const auto& [id, until] : world.patience) {

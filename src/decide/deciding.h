@@ -114,6 +114,9 @@ struct Deciding {
     void forget_searches(QueueId id);
     /// How the candidate is tried next.
     Try next_try(QueueId id, const Pending::Candidate& candidate);
+    const FlavorMemory* preempted_for(QuotaNode root, WorkloadId id) const;
+    /// Tries it as the state is now.
+    Attempt attempt(QuotaNode root, QueueId id, const Pending::Candidate& candidate);
     bool anyone_may_start(QueueId id);
     /// Nobody wants a reason again with other numbers.
     bool keeps_its_numbers(QueueId id, ClassKey key);

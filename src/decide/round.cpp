@@ -77,12 +77,10 @@ void Round::nominate(const std::vector<std::pair<QuotaNode, QueueId>>& queues) {
 }
 
 void Round::nominate(QuotaNode root, QueueId id, const Pending::Candidate& candidate) {
-    static const std::set<WorkloadId> nobody;
     if (id != no_queue) deciding.know_plan(id, candidate.key);
-    const Try what = deciding.next_try(id, candidate);
     ++world.tries;
     nominees.push_back({id, std::as_const(world).queue(id).plan.node, root, candidate.key,
-                        candidate.turn, evaluate({world, world.tree, nobody}, world.ledger, what),
+                        candidate.turn, deciding.attempt(root, id, candidate),
                         world.ledger.version()});
 }
 
@@ -261,7 +259,7 @@ bool Round::goes_in_circles(const Nominee& nominee) const {
             if (world.workload(victim.workload).phase != Phase::holding) return false;
             const auto times =
                 known->second.find({*nominee.turn.name.text, world.name_of(victim.workload)});
-            return times != known->second.end() && times->second >= most_repeats;
+            return times != known->second.end() && times->second.times >= most_repeats;
         });
 }
 
@@ -274,7 +272,10 @@ void Round::evict(const Nominee& nominee, const Victim& victim) {
         return;
     }
     effect.insert(nominee.root);
-    ++world.preemptions[nominee.root][{*nominee.turn.name.text, world.name_of(victim.workload)}];
+    Repeats& repeats =
+        world.preemptions[nominee.root][{*nominee.turn.name.text, world.name_of(victim.workload)}];
+    ++repeats.times;
+    repeats.began = deciding.progress[nominee.turn.workload].memory;
     Evict evict;
     evict.workload = world.name_of(victim.workload);
     evict.reason = Evict::Reason::preempted;
@@ -334,8 +335,7 @@ bool Round::searches_on(Nominee& nominee) {
 }
 
 // Several pod sets may pass the flavors on to each other for ever. A StrictFIFO head does so while
-// it is in front. Other queues wait for a while, as in Kueue; who may go before it is tried before
-// it.
+// in front. Other queues wait for a while, as in Kueue; who may go before it is tried before it.
 bool Round::turns_in_circles(Nominee& nominee) {
     const WorkloadId id = nominee.turn.workload;
     const bool is_strict = pending(nominee).is_strict();

@@ -39,6 +39,15 @@ struct Writer {
     std::string held_text(const Held& held) const;
 };
 
+std::string memory_text(const FlavorMemory& memory) {
+    std::string text;
+    for (const auto& [which, flavor] : memory) {
+        text += " " + std::to_string(which.first) + "." + std::to_string(which.second) + ":" +
+                std::to_string(flavor);
+    }
+    return text;
+}
+
 std::string shape_text(const Shape& shape) {
     std::string text = shape.binds == Workload::Binds::quota ? "quota" : "quota and nodes";
     for (const PodSetNeed& need : shape.pod_sets) {
@@ -295,18 +304,14 @@ void Writer::unfinished() {
         by_name["backoff " + name(id)] = std::to_string(at.since_epoch);
     for (const auto& [id, until] : world.patience)
         by_name["patience " + name(id)] = std::to_string(until.since_epoch);
-    for (const auto& [id, memory] : world.turning) {
-        std::string& text = by_name["turning " + name(id)];
-        for (const auto& [which, flavor] : memory)
-            text += " " + std::to_string(which.first) + "." + std::to_string(which.second) + ":" +
-                    std::to_string(flavor);
-    }
+    for (const auto& [id, memory] : world.turning)
+        by_name["turning " + name(id)] = memory_text(memory);
     for (const auto& [id, at] : world.late_wakes)
         by_name["late wake " + name(id)] = std::to_string(at.since_epoch);
     for (const auto& [root, pairs] : world.preemptions) {
-        for (const auto& [who, times] : pairs)
+        for (const auto& [who, repeats] : pairs)
             by_name["preempted " + world.name_at(root) + " " + who.first + " " + who.second] =
-                std::to_string(times);
+                std::to_string(repeats.times) + memory_text(repeats.began);
     }
     for (const auto& [key, value] : by_name)
         line(key + " " + value);

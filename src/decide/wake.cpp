@@ -96,6 +96,23 @@ Try Deciding::next_try(QueueId id, const Pending::Candidate& candidate) {
     return what;
 }
 
+// Whose victims end may by turns begin with the flavor for which it preempted them or with one that
+// others take from it: with the first of those that would be a circle.
+Attempt Deciding::attempt(QuotaNode root, QueueId id, const Pending::Candidate& candidate) {
+    static const std::set<WorkloadId> nobody;
+    Try what = next_try(id, candidate);
+    const FlavorMemory* first = what.memory == nullptr && !searched[root].contains(what.workload)
+                                    ? preempted_for(root, what.workload)
+                                    : nullptr;
+    if (first != nullptr) {
+        what.memory = first;
+        Attempt made = evaluate({world, world.tree, nobody}, world.ledger, what);
+        if (made.mode == Attempt::Mode::fit) return made;
+        what.memory = nullptr;
+    }
+    return evaluate({world, world.tree, nobody}, world.ledger, what);
+}
+
 bool Deciding::keeps_its_numbers(QueueId id, ClassKey key) {
     const FlavorPlan* plan = measure(id, key);
     if (plan == nullptr) return false;

@@ -143,8 +143,15 @@ struct Gifts {
     std::vector<LocalQueueId> from;
 };
 
-/// How often whom has preempted whom, by name.
-using Preemptions = std::map<std::pair<std::string, std::string>, std::int64_t>;
+/// How often somebody was preempted by the same one, and where the last search began that chose
+/// it: not empty when it went on at a later flavor.
+struct Repeats {
+    std::int64_t times = 0;
+    FlavorMemory began;
+};
+
+/// Who has preempted whom, by name.
+using Preemptions = std::map<std::pair<std::string, std::string>, Repeats>;
 
 struct World {
     Options options;
