@@ -35,14 +35,23 @@ def wipe(client) -> None:
     for crd in found:
         client.insist("DELETE", f"{CRDS}/{crd['metadata']['name']}")
     for crd in found:
-        spec, name = crd["spec"], crd["metadata"]["name"]
-        version = next(v["name"] for v in spec["versions"] if v["storage"])
-        status, listed = client.ask("GET", f"/apis/{spec['group']}/{version}/{spec['names']['plural']}")
-        for each in listed["items"] if status == 200 else []:
-            ns = f"/namespaces/{each['metadata']['namespace']}" if "namespace" in each["metadata"] else ""
-            client.ask("PATCH", f"/apis/{spec['group']}/{version}{ns}/{spec['names']['plural']}/{each['metadata']['name']}",
-                       {"metadata": {"finalizers": None}}, PATCH)
-        until(f"{name} is gone", lambda name=name: client.ask("GET", f"{CRDS}/{name}")[0] == 404)
+        name = crd["metadata"]["name"]
+        until(f"{name} is gone", lambda crd=crd: is_gone(client, crd))
+
+
+def is_gone(client, crd: dict) -> bool:
+    """Whether a definition that is being deleted has gone; if not, its objects are let go of, once more: a server that stops
+    serving a kind may just not have answered."""
+    spec = crd["spec"]
+    if client.ask("GET", f"{CRDS}/{crd['metadata']['name']}")[0] == 404:
+        return True
+    version = next(v["name"] for v in spec["versions"] if v["storage"])
+    status, listed = client.ask("GET", f"/apis/{spec['group']}/{version}/{spec['names']['plural']}")
+    for each in listed["items"] if status == 200 else []:
+        ns = f"/namespaces/{each['metadata']['namespace']}" if "namespace" in each["metadata"] else ""
+        client.ask("PATCH", f"/apis/{spec['group']}/{version}{ns}/{spec['names']['plural']}/{each['metadata']['name']}",
+                   {"metadata": {"finalizers": None}}, PATCH)
+    return False
 
 
 def install_crds(client, crds: list[dict]) -> dict[str, dict]:
