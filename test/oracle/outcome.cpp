@@ -153,7 +153,7 @@ Fields fields_of(const Value& step) {
 }
 
 const Value& find_field(const Fields& fields, const Fields::key_type& key) {
-    static const Value none;
+    static const Value none{};
     const auto found = fields.find(key);
     return found == fields.end() ? none : found->second;
 }

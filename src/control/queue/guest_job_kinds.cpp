@@ -29,7 +29,7 @@ JobKind guest(std::string_view group, std::string_view name, std::string_view su
 }
 
 const Value& status_of(const Value& job_set, std::string_view replicated_job) {
-    static const Value none;
+    static const Value none{};
     for (const Value& status : job_set["status"]["replicatedJobsStatus"].items()) {
         if (status["name"].text_or("") == replicated_job) return status;
     }

@@ -39,7 +39,7 @@ void keep_first(Value& kept, const Value& more) {
 }
 
 void add_limit(std::optional<Limits::Range>& range, const Value& limit) {
-    if (!range) range.emplace();
+    if (!range) range = Limits::Range{};
     keep_least(range->max, fold_resources(limit["max"]));
     keep_most(range->min, fold_resources(limit["min"]));
     keep_first(range->defaults, limit["default"]);
