@@ -201,7 +201,7 @@ private:
         const Path weights = section.child("resourceWeights");
         for (const auto& [resource, weight] :
              at("admissionFairSharing.resourceWeights").members()) {
-            if (weight.as_real() < 0)
+            if (weight.is_number() && weight.as_real() < 0)
                 errors_.push_back(api::invalid(weights.key(resource), weight, negative));
         }
     }

@@ -141,7 +141,8 @@ void read_sharing(decide::Options& options, const Value& document, Version versi
     if (sampling != Duration{}) sharing.sampling = sampling;
     for (const auto& [resource, weight] : section["resourceWeights"].members()) {
         constexpr double most = 1e9;  // Times a billion it still fits.
-        sharing.weight_nanos[resource] = std::llround(std::min(weight.as_real(), most) * 1e9);
+        const double given = weight.is_number() ? weight.as_real() : 0;  // Null, as Go reads it.
+        sharing.weight_nanos[resource] = std::llround(std::min(given, most) * 1e9);
     }
     options.admission_sharing = std::move(sharing);
 }

@@ -213,7 +213,7 @@ manageJobsWithoutQueueName: true
 managedJobsNamespaceSelector: {matchLabels: {queued: "yes"}}
 integrations: {labelKeysToCopy: [team]}
 metrics: {localQueueMetrics: {enable: true, localQueueSelector: {matchLabels: {a: b}}}}
-admissionFairSharing: {usageHalfLifeTime: 2h, resourceWeights: {cpu: 2.5, memory: 0}}
+admissionFairSharing: {usageHalfLifeTime: 2h, resourceWeights: {cpu: 2.5, memory: 0, pods: }}
 resources:
   excludeResourcePrefixes: [example.com/]
   transformations:
