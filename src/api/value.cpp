@@ -221,7 +221,8 @@ const Value* Value::find(std::string_view key) const {
 }
 
 Value* Value::find(std::string_view key) {
-    if (!has(key)) return nullptr;
+    const Value* found = std::as_const(*this).find(key);
+    if (found == nullptr || !object_->sealed) return const_cast<Value*>(found);
     Object& members = own(object_);
     return &std::find_if(members.begin(), members.end(), [&](const Member& member) {
                 return member.key == key;

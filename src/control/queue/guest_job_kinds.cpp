@@ -20,14 +20,6 @@ using api::Value;
 using Sign = EndRule::Sign;
 using Success = EndRule::Success;
 
-JobKind guest(std::string_view group, std::string_view name, std::string_view suspend) {
-    const api::Kind* known = api::find_known_kind_named(group, name);
-    VERIFY(known != nullptr);
-    JobKind kind{known->resource(), known->storage, known->kind, known->singular};
-    kind.suspend = suspend;
-    return kind;
-}
-
 const Value& status_of(const Value& job_set, std::string_view replicated_job) {
     static const Value none{};
     for (const Value& status : job_set["status"]["replicatedJobsStatus"].items()) {
@@ -65,7 +57,7 @@ std::vector<ReclaimablePods> done_of_job_set(const Value& job_set, const std::ve
 }
 
 JobKind job_set() {
-    JobKind kind = guest("jobset.x-k8s.io", "JobSet", "spec.suspend");
+    JobKind kind = named_guest("jobset.x-k8s.io", "JobSet", "spec.suspend");
     kind.pod_sets = {{"name",
                       "spec.replicatedJobs",
                       "template.spec.template",
@@ -99,7 +91,7 @@ PodSetRule pods_of_role(const std::string& replicas, std::string_view role) {
 /// the order of their pod sets.
 JobKind training(std::string_view name, const std::string& replicas,
                  const std::vector<std::string_view>& roles) {
-    JobKind kind = guest("kubeflow.org", name, "spec.runPolicy.suspend");
+    JobKind kind = named_guest("kubeflow.org", name, "spec.runPolicy.suspend");
     for (const std::string_view role : roles)
         kind.pod_sets.push_back(pods_of_role(replicas, role));
     kind.ends = {{Sign::condition, "Succeeded", "", Success::yes, ""},
@@ -111,6 +103,14 @@ JobKind training(std::string_view name, const std::string& replicas,
 }
 
 }  // namespace
+
+JobKind named_guest(std::string_view group, std::string_view name, std::string_view suspend) {
+    const api::Kind* known = api::find_known_kind_named(group, name);
+    VERIFY(known != nullptr);
+    JobKind kind{known->resource(), known->storage, known->kind, known->singular};
+    kind.suspend = suspend;
+    return kind;
+}
 
 std::vector<JobKind> guest_job_kinds() {
     return {job_set(),

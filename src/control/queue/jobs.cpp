@@ -64,13 +64,8 @@ void stop_job(Pass& pass, std::string message) {
 
 /// With a slice to replace only of an elastic job.
 void create_workload(Pass& pass, const kube::Object* replaces = nullptr) {
-    const auto priority = priority_of(pass.seen, pass.job.value, pass.pod_sets);
-    if (const auto* missing = std::get_if<MissingClass>(&priority)) {
-        pass.result.events.push_back(
-            {pass.job.key, "Warning", "WorkloadPriorityClassNotFound", missing->text, ""});
-        pass.result.look_again = seconds(5);
-        return;
-    }
+    const auto priority = priority_or_tell(pass.seen, pass.job, pass.pod_sets, pass.result);
+    if (!priority) return;
     if (pass.pod_sets.empty()) {
         pass.result.events.push_back({pass.job.key, "Warning", "ErrWorkloadCompose",
                                       "the job has no pods to queue for: nothing says how many "
@@ -78,7 +73,7 @@ void create_workload(Pass& pass, const kube::Object* replaces = nullptr) {
                                       ""});
         return;
     }
-    Value made = new_workload(pass.kind, pass.job, pass.pod_sets, std::get<Priority>(priority));
+    Value made = new_workload(pass.kind, pass.job, pass.pod_sets, *priority);
     copy_labels(pass.settings.jobs.labels_to_copy, pass.job.value, made);
     if (is_elastic(pass.kind, pass.job.value)) make_slice(pass.kind, pass.job, replaces, made);
     const api::Key key{workloads, pass.job.key.ns, made["metadata"]["name"].text()};

@@ -5,12 +5,10 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "api/guest_kinds.h"
-#include "base/verify.h"
 #include "control/conditions.h"
+#include "control/queue/guest_job_kinds.h"
 #include "control/queue/job_rules.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
@@ -113,15 +111,9 @@ struct Pass {
 };
 
 void create(Pass& pass, std::int64_t index, const std::string& name) {
-    const auto priority = priority_of(pass.seen, pass.set.value, pass.pod_sets);
-    if (const auto* missing = std::get_if<MissingClass>(&priority)) {
-        pass.result.events.push_back(
-            {pass.set.key, "Warning", "WorkloadPriorityClassNotFound", missing->text, ""});
-        pass.result.look_again = seconds(5);
-        return;
-    }
-    Value made =
-        new_workload(kind_of_sets(), pass.set, pass.pod_sets, std::get<Priority>(priority));
+    const auto priority = priority_or_tell(pass.seen, pass.set, pass.pod_sets, pass.result);
+    if (!priority) return;
+    Value made = new_workload(kind_of_sets(), pass.set, pass.pod_sets, *priority);
     copy_labels(pass.rules.labels_to_copy, pass.set.value, made);
     Value& metadata = made.at("metadata");
     metadata.set("name", name);
@@ -200,10 +192,7 @@ void mark(const Value& set, Value& pod_template) {
 }  // namespace
 
 JobKind leader_worker_set_kind() {
-    const api::Kind* known =
-        api::find_known_kind_named("leaderworkerset.x-k8s.io", "LeaderWorkerSet");
-    VERIFY(known != nullptr);
-    JobKind kind{known->resource(), known->storage, known->kind, known->singular};
+    JobKind kind = named_guest("leaderworkerset.x-k8s.io", "LeaderWorkerSet", "");
     kind.start = JobKind::Start::by_pods;
     kind.is_waiting = has_no_ready_groups;
     kind.find_pod_sets = pod_sets;

@@ -1,7 +1,6 @@
 // control/queue/orphans.cpp - the Workload's own controller.
 #include "control/queue/orphans.h"
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,12 +17,6 @@ namespace muster::control::queue {
 namespace {
 
 using api::Value;
-
-bool has_finalizer(const Value& workload) {
-    const auto& all = workload["metadata"]["finalizers"].items();
-    return std::any_of(all.begin(), all.end(),
-                       [](const Value& each) { return each.text_or("") == in_use_finalizer; });
-}
 
 Write without_finalizer(const kube::Object& workload) {
     Value left = Value::array();
@@ -55,7 +48,7 @@ bool owner_is_there(const kube::Cache& seen, const kube::Object& workload, const
 }
 
 void leave(const kube::Cache& seen, const kube::Object& workload, Reconciled& result) {
-    if (!has_finalizer(workload.value)) return;
+    if (!has_in_use_finalizer(workload.value)) return;
     const bool holds = has_admission(workload.value) && !is_finished(workload.value);
     if (holds && has_living_pods(seen, workload)) return;
     result.writes.push_back(without_finalizer(workload));
@@ -89,7 +82,7 @@ void go_on(const kube::Cache& seen, const kube::Object& workload, const LifePoli
 
 void be_finished(const kube::Object& workload, const LifePolicy& policy, Time now,
                  Reconciled& result) {
-    if (has_finalizer(workload.value)) {
+    if (has_in_use_finalizer(workload.value)) {
         result.writes.push_back(without_finalizer(workload));
         return;
     }

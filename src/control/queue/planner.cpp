@@ -25,12 +25,6 @@ using Rule = decide::WaitReason::Rule;
 constexpr Duration quota_back_pause = milliseconds(40);
 constexpr Duration ask_again_pause = milliseconds(50);  // While nothing may be decided.
 
-bool has_finalizer(const kube::Object& object) {
-    const auto& all = object.value["metadata"]["finalizers"].items();
-    return std::any_of(all.begin(), all.end(),
-                       [](const Value& each) { return each.text_or("") == in_use_finalizer; });
-}
-
 enum class Finalizer { add, remove };
 
 Write finalizer_write(const kube::Object& object, Finalizer change) {
@@ -451,11 +445,11 @@ void QueuePlanner::write_cluster_queue(const kube::Object& queue, Time now, Reco
     const Value status = cluster_queue_status(queue, *report, now);
     if (metrics_) metrics_->show_cluster_queue(queue, status, *report, state_);
     if (queue.is_terminating() && report->admitted == 0) {
-        if (has_finalizer(queue))
+        if (has_in_use_finalizer(queue.value))
             result.writes.push_back(finalizer_write(queue, Finalizer::remove));
         return;
     }
-    if (!queue.is_terminating() && !has_finalizer(queue)) {
+    if (!queue.is_terminating() && !has_in_use_finalizer(queue.value)) {
         // Its status follows when this is seen: both demand the version that was.
         result.writes.push_back(finalizer_write(queue, Finalizer::add));
         return;
@@ -483,11 +477,11 @@ void QueuePlanner::write_cohort(const kube::Object& cohort, Reconciled& result) 
 void QueuePlanner::write_finalizer(const kube::Cache& seen, const kube::Object& object, Names names,
                                    Reconciled& result) {
     if (!object.is_terminating()) {
-        if (!has_finalizer(object))
+        if (!has_in_use_finalizer(object.value))
             result.writes.push_back(finalizer_write(object, Finalizer::add));
         return;
     }
-    if (!has_finalizer(object)) return;
+    if (!has_in_use_finalizer(object.value)) return;
     for (const kube::ObjectPtr& queue : seen.list(cluster_queues)) {
         if (names(*queue, object.key.name)) return;
     }

@@ -78,10 +78,7 @@ bool takes_room(const kube::Object& pod) {
 
 /// Others could remove it although it is in use.
 bool is_unguarded(const kube::Object& object) {
-    const auto& all = object.value["metadata"]["finalizers"].items();
-    return !object.is_terminating() && std::none_of(all.begin(), all.end(), [](const Value& each) {
-        return each.text_or("") == in_use_finalizer;
-    });
+    return !object.is_terminating() && !has_in_use_finalizer(object.value);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "control/conditions.h"
@@ -113,18 +112,14 @@ void create_workload(PodPass& pass) {
         pass.is_group() ? compose_group(pass)
                         : std::optional(pod_sets_of(kind_of_pods(), pass.first().value));
     if (!sets) return;
-    const auto priority = priority_of(pass.seen, pass.first().value, *sets);
-    if (const auto* missing = std::get_if<MissingClass>(&priority)) {
-        pass.tell(pass.first(), "Warning", "WorkloadPriorityClassNotFound", missing->text);
-        pass.result.look_again = seconds(5);
-        return;
-    }
+    const auto priority = priority_or_tell(pass.seen, pass.first(), *sets, pass.result);
+    if (!priority) return;
     const auto labels = copied_labels(pass);
     if (!labels) {
         refuse(pass, "constructing workload: pods have different label values");
         return;
     }
-    Value made = new_workload(kind_of_pods(), pass.first(), *sets, std::get<Priority>(priority));
+    Value made = new_workload(kind_of_pods(), pass.first(), *sets, *priority);
     if (pass.is_group()) make_groups_own(pass, made);
     for (const auto& [label, value] : *labels)
         made.at("metadata").at("labels").set(label, value);

@@ -3,7 +3,6 @@
 
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "control/conditions.h"
 #include "control/queue/managed.h"
@@ -33,15 +32,9 @@ struct Pass {
 };
 
 void create(Pass& pass) {
-    const auto priority = priority_of(pass.seen, pass.set.value, pass.pod_sets);
-    if (const auto* missing = std::get_if<MissingClass>(&priority)) {
-        pass.result.events.push_back(
-            {pass.set.key, "Warning", "WorkloadPriorityClassNotFound", missing->text, ""});
-        pass.result.look_again = seconds(5);
-        return;
-    }
-    Value made =
-        new_workload(kind_of_sets(), pass.set, pass.pod_sets, std::get<Priority>(priority));
+    const auto priority = priority_or_tell(pass.seen, pass.set, pass.pod_sets, pass.result);
+    if (!priority) return;
+    Value made = new_workload(kind_of_sets(), pass.set, pass.pod_sets, *priority);
     copy_labels(pass.rules.labels_to_copy, pass.set.value, made);
     const api::Key key{workloads, pass.set.key.ns, made["metadata"]["name"].text()};
     pass.result.events.push_back({pass.set.key, "Normal", "CreatedWorkload",

@@ -9,12 +9,11 @@
 #include <utility>
 
 #include "api/field_error.h"
-#include "api/guest_kinds.h"
 #include "api/patch.h"
 #include "base/quantity.h"
 #include "base/text.h"
-#include "base/verify.h"
 #include "control/conditions.h"
+#include "control/queue/guest_job_kinds.h"
 #include "control/queue/job_rules.h"
 #include "control/queue/managed.h"
 
@@ -270,10 +269,7 @@ FieldErrors check(const Value& app) {
 }  // namespace
 
 JobKind spark_application_kind() {
-    const api::Kind* known = api::find_known_kind_named("sparkoperator.k8s.io", "SparkApplication");
-    VERIFY(known != nullptr);
-    JobKind kind{known->resource(), known->storage, known->kind, known->singular};
-    kind.suspend = "spec.suspend";
+    JobKind kind = named_guest("sparkoperator.k8s.io", "SparkApplication", "spec.suspend");
     kind.find_pod_sets = pod_sets;
     kind.put = put;
     kind.take_back = take_back;

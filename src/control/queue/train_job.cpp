@@ -7,12 +7,11 @@
 #include <utility>
 #include <variant>
 
-#include "api/guest_kinds.h"
 #include "api/patch.h"
 #include "api/schema.h"
 #include "base/text.h"
-#include "base/verify.h"
 #include "control/conditions.h"
+#include "control/queue/guest_job_kinds.h"
 
 namespace muster::control::queue {
 namespace {
@@ -167,10 +166,7 @@ std::vector<ReclaimablePods> find_done(const Value& job, const std::vector<PodSe
 }  // namespace
 
 JobKind train_job_kind() {
-    const api::Kind* known = api::find_known_kind_named("trainer.kubeflow.org", "TrainJob");
-    VERIFY(known != nullptr);
-    JobKind kind{known->resource(), known->storage, known->kind, known->singular};
-    kind.suspend = "spec.suspend";
+    JobKind kind = named_guest("trainer.kubeflow.org", "TrainJob", "spec.suspend");
     kind.find_pod_sets_by = pod_sets;
     kind.runs_by = {runtimes, cluster_runtimes};
     kind.names_of_runs_by = runs_by;

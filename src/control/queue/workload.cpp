@@ -76,6 +76,12 @@ bool has_admission(const Value& workload) {
     return workload["status"]["admission"].is_object();
 }
 
+bool has_in_use_finalizer(const Value& object) {
+    const auto& all = object["metadata"]["finalizers"].items();
+    return std::any_of(all.begin(), all.end(),
+                       [](const Value& each) { return each.text_or("") == in_use_finalizer; });
+}
+
 std::variant<Priority, MissingClass> priority_of(const kube::Cache& seen, const Value& job,
                                                  const std::vector<PodSet>& pod_sets) {
     const std::string label = job["metadata"]["labels"][priority_class_label].text();
@@ -104,6 +110,16 @@ std::variant<Priority, MissingClass> priority_of(const kube::Cache& seen, const 
     if (job["kind"].text_or("") == "AppWrapper")
         return Priority{job["spec"]["priority"].integer_or(0), {}};
     return Priority{};
+}
+
+std::optional<Priority> priority_or_tell(const kube::Cache& seen, const kube::Object& job,
+                                         const std::vector<PodSet>& pod_sets, Reconciled& result) {
+    auto priority = priority_of(seen, job.value, pod_sets);
+    if (auto* found = std::get_if<Priority>(&priority)) return std::move(*found);
+    result.events.push_back({job.key, "Warning", "WorkloadPriorityClassNotFound",
+                             std::get<MissingClass>(priority).text, ""});
+    result.look_again = seconds(5);
+    return std::nullopt;
 }
 
 Value to_pod_sets(const std::vector<PodSet>& pod_sets) {

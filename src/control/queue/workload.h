@@ -21,6 +21,9 @@ bool is_finished(const api::Value& workload);
 bool is_evicted(const api::Value& workload);
 bool has_admission(const api::Value& workload);
 
+/// Of any object: it is not removed while somebody uses it.
+bool has_in_use_finalizer(const api::Value& object);
+
 /// The priority that a job gets, and the class that it comes from.
 struct Priority {
     std::int64_t value = 0;
@@ -32,6 +35,9 @@ struct MissingClass {
 };
 std::variant<Priority, MissingClass> priority_of(const kube::Cache& seen, const api::Value& job,
                                                  const std::vector<PodSet>& pod_sets);
+/// Absent when a named class is not there: then `result` says so of the job and looks again.
+std::optional<Priority> priority_or_tell(const kube::Cache& seen, const kube::Object& job,
+                                         const std::vector<PodSet>& pod_sets, Reconciled& result);
 
 /// The Workload of a job, as it is created.
 api::Value new_workload(const JobKind& kind, const kube::Object& job,
