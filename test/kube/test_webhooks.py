@@ -278,17 +278,21 @@ def test_both_versions_of_an_object_are_read_as_they_were_written(operator, clus
 
 
 def test_places_of_a_workload_are_compressed_and_expanded(operator, cluster):
+    """Written as finished, and into a queue that is not there: the operator takes back places in a flavor without topology."""
     team = Team(cluster, cpu="3")
-    team.post(f"{AT}/namespaces/{team.name}/workloads", workload("placed", team.name, pod_set()))
+    nobodys = workload("placed", team.name, pod_set())
+    nobodys["spec"]["queueName"] = "nobodys"
+    team.post(f"{AT}/namespaces/{team.name}/workloads", nobodys)
     slices = {"levels": ["kubernetes.io/hostname"], "slices": [{
         "domainCount": 2, "valuesPerLevel": [{"individual": {"prefix": "node-", "roots": ["1", "2"]}}],
         "podCounts": {"universal": 1}}]}
     admission = {"clusterQueue": team.name, "podSetAssignments": [{
         "name": "main", "count": 2, "flavors": {"cpu": team.name}, "resourceUsage": {"cpu": "2"}, "topologyAssignment": slices}]}
     now = "2026-01-01T00:00:00Z"
-    condition = {"type": "QuotaReserved", "status": "True", "reason": "Test", "message": "", "lastTransitionTime": now}
+    conditions = [{"type": one, "status": "True", "reason": "Test", "message": "", "lastTransitionTime": now}
+                  for one in ("QuotaReserved", "Finished")]
     status, said = cluster.request("PATCH", f"{AT}/namespaces/{team.name}/workloads/placed/status",
-                                   {"status": {"admission": admission, "conditions": [condition]}}, MERGE)
+                                   {"status": {"admission": admission, "conditions": conditions}}, MERGE)
     assert status == 200, said
     old = cluster.request("GET", f"/apis/{KUEUE}/v1beta1/namespaces/{team.name}/workloads/placed")[1]
     places = old["status"]["admission"]["podSetAssignments"][0]["topologyAssignment"]
