@@ -97,12 +97,12 @@ class Place:
 
 
 @contextlib.contextmanager
-def opened():
-    """A place in a folder of its own; both are gone afterwards. What the operator said last is printed."""
+def opened(kind=Place):
+    """A place in a folder of its own; both are gone afterwards. What the operator said last is printed. `kind` makes it."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-kube-"))
     made = None
     try:
-        made = Place(folder)
+        made = kind(folder)
         yield made
     finally:
         if made:

@@ -6,11 +6,9 @@ import json
 import os
 import pathlib
 import random
-import shutil
 import signal
 import struct
 import subprocess
-import tempfile
 import time
 import urllib.request
 
@@ -23,6 +21,7 @@ import kinds
 from conftest import ROOT, Cluster, until
 from crowd import WORKLOADS, Crowd, Lives
 from outside import PATCH, Client, Outside, is_true
+from place import opened
 from proxy import Proxy
 from test_operator import Operator
 
@@ -68,6 +67,9 @@ class Stage:
         self.cluster.kill(name)
         self.cluster.start()
 
+    def said(self) -> str:
+        return (self.cluster.folder / "operator.log").read_text()
+
     def stop(self) -> None:
         for one in self.operators:
             if one.process.poll() is None:
@@ -82,16 +84,8 @@ class Stage:
 @pytest.fixture(scope="module")
 def bare():
     """The operator is started before any of its kinds is there."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-kube-"))
-    made = None
-    try:
-        made = Stage(folder)
-        yield made
-    finally:
-        if made:
-            made.stop()
-            print((folder / "operator.log").read_text()[-8000:])
-        shutil.rmtree(folder, ignore_errors=True)
+    with opened(Stage) as stage:
+        yield stage
 
 
 @pytest.fixture(scope="module")
