@@ -12,7 +12,7 @@ namespace {
 using api::Value;
 
 std::string or_unset(const Value& value, const char* otherwise = "<unset>") {
-    if (value.is_string() && !value.as_string().empty()) return value.as_string();
+    if (value.is_string() && !value.as_string().empty()) return value.text();
     return value.is_integer() ? std::to_string(value.integer_or(0)) : otherwise;
 }
 
@@ -35,7 +35,7 @@ std::string labelled(const Value& object) {
 std::vector<std::string> texts_of(const Value& list) {
     std::vector<std::string> texts;
     for (const Value& item : list.items())
-        texts.push_back(item.is_string() ? item.as_string() : api::to_json(item));
+        texts.push_back(item.is_string() ? item.text() : api::to_json(item));
     return texts;
 }
 

@@ -17,7 +17,7 @@ std::string roles_of(const Value& node) {
     std::vector<std::string> roles;
     for (const auto& label : node["metadata"]["labels"].members()) {
         if (label.key.starts_with(role_prefix))
-            roles.push_back(label.key.substr(role_prefix.size()));
+            roles.push_back(label.key.text().substr(role_prefix.size()));
         if (label.key == "kubernetes.io/role") roles.push_back(label.value.text());
     }
     std::sort(roles.begin(), roles.end());

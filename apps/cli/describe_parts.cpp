@@ -47,7 +47,7 @@ std::vector<std::string> camel_parts(const std::string& field) {
 }
 
 std::string scalar_text(const Value& value) {
-    if (value.is_string()) return value.as_string();
+    if (value.is_string()) return value.text();
     return value.is_null() ? "<nil>" : api::to_json(value);
 }
 
@@ -99,7 +99,7 @@ std::string event_age(const Value& event, Time now) {
 /// When an event was seen last, for their order.
 std::string event_time(const Value& event) {
     for (const char* path : {"series.lastObservedTime", "lastTimestamp", "eventTime"}) {
-        if (const Value& time = event.path(path); time.is_string()) return time.as_string();
+        if (const Value& time = event.path(path); time.is_string()) return time.text();
     }
     return event["metadata"]["creationTimestamp"].text();
 }

@@ -25,7 +25,7 @@ const Value& status_of(const Value& statuses, const std::string& name) {
 }
 
 std::string scalar(const Value& value) {
-    return value.is_string() ? value.as_string() : api::to_json(value);
+    return value.is_string() ? value.text() : api::to_json(value);
 }
 
 /// "Running" with its times, "Waiting" with its reason, "Terminated" with how it ended.

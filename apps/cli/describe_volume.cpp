@@ -37,7 +37,7 @@ std::string projected_lines(const Value& source) {
 }
 
 std::string text_or_unset(const Value& value) {
-    return value.is_string() && !value.as_string().empty() ? value.as_string() : "<unset>";
+    return value.is_string() && !value.as_string().empty() ? value.text() : "<unset>";
 }
 
 /// A kind of volume that is not known here better: its fields, spelled out.
@@ -46,7 +46,7 @@ std::string other_lines(const std::string& kind, const Value& source) {
     for (const auto& field : source.members()) {
         if (field.value.is_array() || field.value.is_object()) continue;
         out += line(spelled_out(field.key),
-                    field.value.is_string() ? field.value.as_string() : api::to_json(field.value));
+                    field.value.is_string() ? field.value.text() : api::to_json(field.value));
     }
     return out;
 }

@@ -272,7 +272,7 @@ std::vector<const Value*> find_path(std::string_view path, const Value& value) {
 }
 
 std::string plain_text(const Value& value) {
-    if (value.is_string()) return value.as_string();
+    if (value.is_string()) return value.text();
     return value.is_null() ? "" : api::to_json(value);
 }
 

@@ -70,7 +70,7 @@ std::string columns_text(const std::string& spec, const std::vector<Value>& obje
 
 std::string cell_text(const Value& cell) {
     if (!cell.is_string()) return cell.is_null() ? "" : api::to_json(cell);
-    std::string text = cell.as_string();
+    std::string text = cell.text();
     // A line end would break the table.
     if (const std::size_t end = text.find_first_of("\n\r\f"); end != std::string::npos)
         text = text.substr(0, end) + "...";

@@ -9,7 +9,7 @@ namespace {
 Amounts amounts_of(const api::Value& list) {
     Amounts amounts;
     for (const auto& member : list.members()) {
-        const std::string text = member.value.is_string() ? member.value.as_string()
+        const std::string text = member.value.is_string() ? member.value.text()
                                  : member.value.is_integer()
                                      ? std::to_string(member.value.as_integer())
                                      : "";

@@ -23,7 +23,7 @@ std::string selector_of(const Value& owner) {
     const Value& labels = selector["matchLabels"].is_object() ? selector["matchLabels"] : selector;
     std::vector<std::string> parts;
     for (const auto& label : labels.members()) {
-        if (label.value.is_string()) parts.push_back(label.key + "=" + label.value.as_string());
+        if (label.value.is_string()) parts.push_back(label.key + "=" + label.value.text());
     }
     return join(parts, ",");
 }

@@ -150,7 +150,7 @@ Operand Evaluation::item(const Node& node) {
     if (index.value == nullptr) return index;
     if (whole.value->is_object() && index.value->is_string()) {
         const Value& found = (*whole.value)[index.value->as_string()];
-        if (found.is_null()) return part(node, trouble("no such key: " + index.value->as_string()));
+        if (found.is_null()) return part(node, trouble("no such key: " + index.value->text()));
         return part(node, {&found, {}});
     }
     if (!whole.value->is_array() || !index.value->is_integer()) return no_overload();
@@ -331,7 +331,7 @@ Operand Evaluation::compare(const std::string& sign, const Value& left, const Va
 Operand Evaluation::calculate(char sign, const Value& left, const Value& right) {
     if (sign == '+' && left.is_string() && right.is_string()) {
         steps_ += (left.as_string().size() + right.as_string().size()) / 64;
-        return keep(left.as_string() + right.as_string());
+        return keep(left.text().append(right.as_string()));
     }
     if (sign == '+' && left.is_array() && right.is_array()) {
         steps_ += left.size() + right.size();

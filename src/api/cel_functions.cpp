@@ -33,7 +33,7 @@ CelResult no_overload() {
     return trouble("no such overload");
 }
 
-const std::string& text(const Arguments& arguments, std::size_t at) {
+std::string_view text(const Arguments& arguments, std::size_t at) {
     return arguments[at]->as_string();
 }
 
@@ -111,7 +111,7 @@ CelResult to_double(const Arguments& given) {
     if (value.is_number()) return {value.as_real(), {}};
     if (!value.is_string()) return no_overload();
     double number = 0;
-    const std::string& from = value.as_string();
+    const std::string_view from = value.as_string();
     const auto end = from.data() + from.size();
     const auto result = std::from_chars(from.data(), end, number);
     if (result.ec != std::errc() || result.ptr != end)

@@ -27,7 +27,7 @@ bool are_texts(const Arguments& arguments) {
                        [](const Value* each) { return each->is_string(); });
 }
 
-const std::string& text(const Arguments& arguments, std::size_t at) {
+std::string_view text(const Arguments& arguments, std::size_t at) {
     return arguments[at]->as_string();
 }
 
@@ -65,7 +65,7 @@ CelResult matches(const Arguments& given) {
 
 CelResult find(const Arguments& given) {
     if (!are_texts(given)) return no_overload();
-    const RE2 expression("(" + text(given, 1) + ")", RE2::Quiet);
+    const RE2 expression("(" + given[1]->text() + ")", RE2::Quiet);
     if (!expression.ok()) return trouble("error parsing regexp: " + expression.error());
     std::string found;
     RE2::PartialMatch(text(given, 0), expression, &found);
@@ -74,7 +74,7 @@ CelResult find(const Arguments& given) {
 
 CelResult find_all(const Arguments& given) {
     if (!given[0]->is_string() || !given[1]->is_string()) return no_overload();
-    const RE2 expression("(" + text(given, 1) + ")", RE2::Quiet);
+    const RE2 expression("(" + given[1]->text() + ")", RE2::Quiet);
     if (!expression.ok()) return trouble("error parsing regexp: " + expression.error());
     const std::int64_t most = given.size() > 2 ? given[2]->integer_or(-1) : -1;
     Value all = Value::array();
@@ -98,7 +98,7 @@ CelResult lower(const Arguments& given) {
 
 CelResult upper(const Arguments& given) {
     if (!are_texts(given)) return no_overload();
-    std::string made = text(given, 0);
+    std::string made = given[0]->text();
     for (char& c : made)
         c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
     return {std::move(made), {}};
@@ -138,7 +138,7 @@ CelResult substring(const Arguments& given) {
 }
 
 /// In characters; -1 when it is not there.
-std::int64_t place_in_text(const std::string& text, const std::string& part, bool last) {
+std::int64_t place_in_text(std::string_view text, std::string_view part, bool last) {
     const std::size_t at = last ? text.rfind(part) : text.find(part);
     if (at == std::string::npos) return -1;
     return static_cast<std::int64_t>(characters_in(std::string_view(text).substr(0, at)));
@@ -182,7 +182,7 @@ CelResult replace(const Arguments& given) {
         }
         return {replace_all(text(given, 0), text(given, 1), text(given, 2)), {}};
     }
-    std::string made = text(given, 0);
+    std::string made = given[0]->text();
     std::size_t from = 0;
     for (std::int64_t left = given[3]->as_integer(); left > 0; --left) {
         const std::size_t at = made.find(text(given, 1), from);
@@ -199,7 +199,7 @@ CelResult split_text(const Arguments& given) {
     Value parts = Value::array();
     if (most == 0) return {std::move(parts), {}};
     std::string_view rest = text(given, 0);
-    const std::string& separator = text(given, 1);
+    const std::string_view separator = text(given, 1);
     if (separator.empty()) {
         const auto starts = characters(rest);
         for (std::size_t i = 0; i + 1 < starts.size(); ++i)
@@ -231,7 +231,7 @@ CelResult join_list(const Arguments& given) {
 /// '%s' and '%d' of a list of values.
 CelResult format(const Arguments& given) {
     if (!given[0]->is_string() || !given[1]->is_array()) return no_overload();
-    const std::string& pattern = text(given, 0);
+    const std::string_view pattern = text(given, 0);
     std::string made;
     std::size_t next = 0;
     for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -247,7 +247,7 @@ CelResult format(const Arguments& given) {
                 return trouble("index " + std::to_string(next) + " out of range");
             const Value& item = (*given[1])[next++];
             if (verb == 'd' && !item.is_integer()) return no_overload();
-            made += item.is_string() ? item.as_string() : to_json(item);
+            made += item.is_string() ? item.text() : to_json(item);
         } else {
             return trouble("could not parse formatting clause: unrecognized formatting clause");
         }

@@ -95,7 +95,7 @@ FieldError of_format(const Path& path, const Value& value, const std::string& fo
 
 /// Only the first that a text breaks of its lengths and its pattern is told.
 void check_text(const Checks& checks, const Value& value, const Path& path, Errors& errors) {
-    const std::string& text = value.as_string();
+    const std::string_view text = value.as_string();
     const auto length = static_cast<std::int64_t>(characters_in(text));
     const auto refuse = [&](const std::string& rest) {
         errors.push_back(invalid(path, value, in_body(path, rest)));
@@ -107,7 +107,7 @@ void check_text(const Checks& checks, const Value& value, const Path& path, Erro
     } else if (checks.expression && !RE2::PartialMatch(text, *checks.expression)) {
         refuse("should match '" + checks.pattern + "'");
     }
-    if (!checks.format.empty() && !has_format(checks.format, text))
+    if (!checks.format.empty() && !has_format(checks.format, value.text()))
         errors.push_back(of_format(path, value, checks.format));
 }
 
@@ -143,7 +143,7 @@ void check_allowed(const Checks& checks, const Value& value, const Path& path, E
         return;
     std::vector<std::string> texts;
     for (const Value& allowed : checks.allowed)
-        texts.push_back(allowed.is_string() ? allowed.as_string() : to_json(allowed));
+        texts.push_back(allowed.is_string() ? allowed.text() : to_json(allowed));
     errors.push_back(not_supported(path, value, texts));
 }
 

@@ -26,7 +26,7 @@ std::string row(const char* group, const char* plural, std::string_view object,
     for (std::size_t i = 0; i < cells.size(); ++i) {
         if (columns[i].priority > 0 && width == Width::narrow) continue;
         if (!text.empty()) text += " | ";
-        text += cells[i].is_string() ? cells[i].as_string()
+        text += cells[i].is_string() ? cells[i].text()
                 : cells[i].is_null() ? ""
                                      : to_json(cells[i]);
     }

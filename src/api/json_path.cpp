@@ -120,7 +120,7 @@ std::optional<std::vector<Step>> steps_of(std::string_view path) {
 
 bool passes(const Step& filter, const Value& item) {
     for (const Value* found : find_by_json_path(item, filter.name)) {
-        const std::string text = found->is_string() ? found->as_string() : to_json(*found);
+        const std::string text = found->is_string() ? found->text() : to_json(*found);
         if ((text == filter.literal) == filter.equal) return true;
     }
     return false;

@@ -25,15 +25,15 @@ std::string to_api_version(const GroupVersion& group_version);  // "v1", "batch/
 
 /// A resource in any version: what keys, rights and caches are named by.
 struct GroupResource {
-    std::string group;
-    std::string plural;
+    Symbol group;
+    Symbol plural;
     friend auto operator<=>(const GroupResource&, const GroupResource&) = default;
 };
 
 /// One object. `ns` is empty for cluster-scoped kinds.
 struct Key {
     GroupResource resource;
-    std::string ns;
+    Symbol ns;
     std::string name;
     friend auto operator<=>(const Key&, const Key&) = default;
 };

@@ -71,8 +71,7 @@ void change_elements(const Schema& schema, Value& value, const Visit& visit) {
 void canonicalize_scalar(Schema::Type type, Value& value) {
     if (type == Schema::Type::quantity) {
         if (!value.is_string() && !value.is_number()) return;
-        const auto quantity =
-            Quantity::parse(value.is_string() ? value.as_string() : to_json(value));
+        const auto quantity = Quantity::parse(value.is_string() ? value.text() : to_json(value));
         if (quantity) value = quantity->text();
     } else if (type == Schema::Type::time || type == Schema::Type::micro_time) {
         const auto time = parse_rfc3339(value.text_or(""));

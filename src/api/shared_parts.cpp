@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t few_parts = 1024;
 // Bytes, about: of a smaller part the table's own entry would cost more than sharing saves.
-constexpr std::size_t least_weight = 320;
+constexpr std::size_t least_weight = 160;
 
 /// What a value is, to find its equals, and about how many bytes it takes.
 struct Print {
@@ -39,7 +39,7 @@ public:
         };
         if (value.is_string()) {
             print.hash = mixed(print.hash, stable_hash(value.as_string()));
-            print.weight = sizeof(std::string) + value.as_string().size();
+            print.weight = 2 * sizeof(std::uint64_t) + value.as_string().size();
         } else if (value.is_boolean()) {
             print.hash = mixed(print.hash, value.as_boolean() ? 1 : 0);
         } else if (value.is_integer()) {
@@ -53,7 +53,7 @@ public:
             find_twin(value, print);
         } else if (value.is_object() && !value.empty()) {
             for (Value::Member& member : value.mutable_members()) {
-                print.hash = mixed(print.hash, stable_hash(member.key));
+                print.hash = mixed(print.hash, member.key.hash());
                 add(share(member.value));
             }
             print.weight += value.size() * sizeof(Value::Member);

@@ -62,7 +62,7 @@ void check_numbers(const Schema& schema, const Value& value, const Path& path, W
 }
 
 void check_text(const Schema& schema, const Value& value, const Path& path, Walk& walk) {
-    const std::string& text = value.as_string();
+    const std::string_view text = value.as_string();
     if (!schema.enum_values.empty() && !walk.is_borrowed()) {
         bool known = text.empty() && !schema.min_length;  // "" is how Go clients leave a field out.
         for (const std::string& allowed : schema.enum_values)

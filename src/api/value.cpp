@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
+#include <new>
 
 #include "base/verify.h"
 
@@ -19,11 +21,21 @@ Value::Value(bool value) : type_(Type::boolean), boolean_(value) {}
 Value::Value(int value) : type_(Type::integer), integer_(value) {}
 Value::Value(std::int64_t value) : type_(Type::integer), integer_(value) {}
 Value::Value(double value) : type_(Type::real), real_(value) {}
-// Strings are never changed in place: they are sealed from the start.
-Value::Value(std::string value)
-    : type_(Type::string), string_(new Cell<std::string>{std::move(value), 0, true}) {}
-Value::Value(std::string_view value) : Value(std::string(value)) {}
-Value::Value(const char* value) : Value(std::string_view(value)) {}
+Value::Value(std::string_view value) : type_(Type::string), string_(new_text(value)) {}
+
+Value::Text* Value::new_text(std::string_view text) {
+    VERIFY(text.size() <= UINT32_MAX);
+    void* room = ::operator new(sizeof(Text) + text.size());
+    auto* made = new (room) Text{0, static_cast<std::uint32_t>(text.size())};
+    if (!text.empty()) std::memcpy(reinterpret_cast<char*>(made + 1), text.data(), text.size());
+    return made;
+}
+
+void Value::release(Text* text) {
+    const bool alone = text->others.load(std::memory_order_acquire) == 0;
+    if (!alone && text->others.fetch_sub(1, std::memory_order_acq_rel) != 0) return;
+    ::operator delete(text, sizeof(Text) + text->size);
+}
 
 template <class Content>
 Value::Cell<Content>* Value::copy_of(Cell<Content>* cell) {
@@ -54,7 +66,8 @@ Content& Value::own(Cell<Content>*& cell) {
 Value::Value(const Value& other) : type_(other.type_) {
     switch (type_) {
         case Type::string:
-            string_ = copy_of(other.string_);
+            string_ = other.string_;
+            string_->others.fetch_add(1, std::memory_order_relaxed);
             break;
         case Type::array:
             array_ = copy_of(other.array_);
@@ -153,9 +166,9 @@ double Value::as_real() const {
     return type_ == Type::real ? real_ : static_cast<double>(integer_);
 }
 
-const std::string& Value::as_string() const {
+std::string_view Value::as_string() const {
     VERIFY(type_ == Type::string);
-    return string_->content;
+    return string_->view();
 }
 
 bool Value::boolean_or(bool otherwise) const {
@@ -167,7 +180,7 @@ std::int64_t Value::integer_or(std::int64_t otherwise) const {
 }
 
 std::string_view Value::text_or(std::string_view otherwise) const {
-    return type_ == Type::string ? std::string_view(string_->content) : otherwise;
+    return type_ == Type::string ? string_->view() : otherwise;
 }
 
 const Value::Array& Value::items() const {
@@ -231,7 +244,7 @@ Value* Value::find(std::string_view key) {
 
 Value& Value::at(std::string_view key) {
     if (Value* found = find(key)) return *found;
-    return mutable_members().emplace_back(Member{std::string(key), Value()}).value;
+    return mutable_members().emplace_back(Member{key, Value()}).value;
 }
 
 Value& Value::set(std::string_view key, Value value) {
@@ -286,7 +299,7 @@ bool operator==(const Value& a, const Value& b) {
         case Value::Type::real:
             return a.real_ == b.real_;
         case Value::Type::string:
-            return a.string_ == b.string_ || a.string_->content == b.string_->content;
+            return a.string_ == b.string_ || a.string_->view() == b.string_->view();
         case Value::Type::array:
             return a.array_ == b.array_ || a.array_->content == b.array_->content;
         case Value::Type::object:

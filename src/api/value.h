@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/symbol.h"
+
 namespace muster::api {
 
 /// A JSON value. Integers that fit int64 stay integers. Objects keep their members' order and have
@@ -33,9 +35,12 @@ public:
     Value(int value);               // NOLINT(google-explicit-constructor)
     Value(std::int64_t value);      // NOLINT(google-explicit-constructor)
     Value(double value);            // NOLINT(google-explicit-constructor)
-    Value(std::string value);       // NOLINT(google-explicit-constructor)
     Value(std::string_view value);  // NOLINT(google-explicit-constructor)
-    Value(const char* value);       // NOLINT(google-explicit-constructor)
+    Value(const std::string& value)
+        : Value(std::string_view(value)) {}  // NOLINT(google-explicit-constructor)
+    Value(const char* value)
+        : Value(std::string_view(value)) {}              // NOLINT(google-explicit-constructor)
+    Value(const Symbol& value) : Value(value.view()) {}  // NOLINT(google-explicit-constructor)
     Value(const Value& other);
     Value(Value&& other) noexcept;
     Value& operator=(const Value& other);
@@ -57,8 +62,8 @@ public:
 
     bool as_boolean() const;
     std::int64_t as_integer() const;
-    double as_real() const;  // Also of an integer.
-    const std::string& as_string() const;
+    double as_real() const;              // Also of an integer.
+    std::string_view as_string() const;  // As long as a value has it.
 
     /// The value when it has that type, else what is given.
     bool boolean_or(bool otherwise) const;
@@ -108,7 +113,16 @@ public:
     bool is_shared() const;
 
 private:
-    /// What an array, an object or a string is; the others who have it are counted.
+    /// A string's text, which lies behind it: never changed, so always shared by copies.
+    struct Text {
+        std::atomic<std::uint32_t> others;
+        std::uint32_t size;
+        std::string_view view() const { return {reinterpret_cast<const char*>(this + 1), size}; }
+    };
+    static Text* new_text(std::string_view text);
+    static void release(Text* text);
+
+    /// What an array or an object is; the others who have it are counted.
     template <class Content>
     struct Cell {
         Content content;
@@ -131,14 +145,14 @@ private:
         bool boolean_;
         std::int64_t integer_;
         double real_;
-        Cell<std::string>* string_;
+        Text* string_;
         Cell<Array>* array_;
         Cell<Object>* object_;
     };
 };
 
 struct Value::Member {
-    std::string key;
+    Symbol key;
     Value value;
 };
 

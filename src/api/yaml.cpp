@@ -188,7 +188,7 @@ private:
         const Value key = node(event, nullptr, 0);
         switch (key.type()) {
             case Value::Type::string:
-                return key.as_string();
+                return key.text();
             case Value::Type::boolean:
                 return key.as_boolean() ? "true" : "false";
             case Value::Type::integer:

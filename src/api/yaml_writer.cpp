@@ -166,7 +166,7 @@ private:
         return 1;
     }
 
-    void string(const std::string& text) {
+    void string(std::string_view text) {
         const bool plain =
             std::holds_alternative<YamlText>(resolve_plain_scalar(text)) && !is_base60(text);
         const bool lines = text.find('\n') != std::string::npos;
@@ -175,7 +175,7 @@ private:
                              : YAML_DOUBLE_QUOTED_SCALAR_STYLE);
     }
 
-    void scalar(const std::string& text, yaml_scalar_style_t style) {
+    void scalar(std::string_view text, yaml_scalar_style_t style) {
         yaml_event_t event;
         const int made = yaml_scalar_event_initialize(
             &event, nullptr, nullptr, reinterpret_cast<const unsigned char*>(text.data()),

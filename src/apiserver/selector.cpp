@@ -37,23 +37,24 @@ LabelSelector LabelSelector::from_object(const Value& object) {
     return selector;
 }
 
-bool LabelSelector::holds(const Requirement& requirement, const std::string* value) {
+bool LabelSelector::holds(const Requirement& requirement,
+                          const std::optional<std::string_view>& value) {
     const auto listed = [&] {
         return std::find(requirement.values.begin(), requirement.values.end(), *value) !=
                requirement.values.end();
     };
     switch (requirement.op) {
         case Operator::in:
-            return value != nullptr && listed();
+            return value && listed();
         case Operator::not_in:
-            return value == nullptr || !listed();
+            return !value || !listed();
         case Operator::exists:
-            return value != nullptr;
+            return value.has_value();
         case Operator::absent:
-            return value == nullptr;
+            return !value;
         case Operator::greater:
         case Operator::less: {
-            if (value == nullptr) return false;
+            if (!value) return false;
             const auto have = parse_integer(*value);
             const auto bound = parse_integer(requirement.values.front());
             if (!have || !bound) return false;
@@ -66,7 +67,9 @@ bool LabelSelector::holds(const Requirement& requirement, const std::string* val
 bool LabelSelector::matches(const Value& labels) const {
     return std::all_of(requirements_.begin(), requirements_.end(), [&](const Requirement& term) {
         const Value* value = labels.find(term.key);
-        return holds(term, value != nullptr && value->is_string() ? &value->as_string() : nullptr);
+        return holds(term, value != nullptr && value->is_string()
+                               ? std::optional(value->as_string())
+                               : std::nullopt);
     });
 }
 
@@ -74,7 +77,8 @@ bool LabelSelector::matches(const std::vector<std::pair<std::string, std::string
     return std::all_of(requirements_.begin(), requirements_.end(), [&](const Requirement& term) {
         const auto found = std::find_if(labels.begin(), labels.end(),
                                         [&](const auto& label) { return label.first == term.key; });
-        return holds(term, found == labels.end() ? nullptr : &found->second);
+        return holds(term, found == labels.end() ? std::nullopt
+                                                 : std::optional<std::string_view>(found->second));
     });
 }
 

@@ -36,7 +36,7 @@ private:
         Operator op = Operator::exists;
         std::vector<std::string> values;
     };
-    static bool holds(const Requirement& requirement, const std::string* value);
+    static bool holds(const Requirement& requirement, const std::optional<std::string_view>& value);
     friend class LabelSelectorReader;
     std::vector<Requirement> requirements_;
 };

@@ -73,7 +73,7 @@ Value success_status(const Value& details) {
 }
 
 std::string resource_text(const api::GroupResource& resource) {
-    return resource.group.empty() ? resource.plural : resource.plural + "." + resource.group;
+    return resource.group.empty() ? resource.plural.text() : resource.plural + "." + resource.group;
 }
 
 StatusError not_found(const api::GroupResource& resource, std::string_view name) {

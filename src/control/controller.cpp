@@ -19,7 +19,7 @@ void add_owner(std::vector<api::Key>& keys, const kube::Object* object,
         if (version.group != owner.group) continue;
         if (kind != nullptr && reference["kind"].text_or("") != kind->kind) continue;
         const std::string ns =
-            kind != nullptr && !kind->namespaced ? std::string() : object->key.ns;
+            kind != nullptr && !kind->namespaced ? std::string() : object->key.ns.text();
         keys.push_back({owner, ns, reference["name"].text()});
     }
 }

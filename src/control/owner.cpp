@@ -29,7 +29,7 @@ std::vector<kube::ObjectPtr> ancestors_of(const kube::Cache& seen, const kube::O
             const api::Kind* kind =
                 seen.kinds().find_named(version.group, owner["kind"].text_or(""));
             if (kind == nullptr) continue;
-            const std::string ns = kind->namespaced ? owned.key.ns : std::string();
+            const std::string ns = kind->namespaced ? owned.key.ns.text() : std::string();
             kube::ObjectPtr made_it = seen.find({kind->resource(), ns, owner["name"].text()});
             if (made_it == nullptr || made_it->uid != owner["uid"].text_or("")) continue;
             const bool known = std::any_of(found.begin(), found.end(), [&](const auto& other) {

@@ -18,7 +18,7 @@ using api::Value;
 
 Value without_marks(const Value& value) {
     if (value.is_string()) {
-        const std::string& text = value.as_string();
+        const std::string_view text = value.as_string();
         return text.starts_with("@") ? Value(text.substr(1)) : value;
     }
     if (value.is_array()) {
@@ -30,7 +30,7 @@ Value without_marks(const Value& value) {
     if (!value.is_object()) return value;
     Value made = Value::object();
     for (const auto& [key, member] : value.members())
-        made.set(key.starts_with("@") ? key.substr(1) : key, without_marks(member));
+        made.set(key.view().substr(key.starts_with("@") ? 1 : 0), without_marks(member));
     return made;
 }
 

@@ -19,7 +19,7 @@ bool is_port(std::int64_t port) {
 }
 
 std::optional<Quantity> quantity_of(const Value& value) {
-    return Quantity::parse(value.is_string() ? value.as_string() : to_json(value));
+    return Quantity::parse(value.is_string() ? value.text() : to_json(value));
 }
 
 bool is_standard_resource(std::string_view name) {
@@ -37,7 +37,8 @@ void check_amounts(const Value& list, const Path& path, FieldErrors& errors) {
     for (const Value::Member& amount : list.members()) {
         const Path key = path.key(amount.key);
         add_invalid(errors, key, Value(amount.key), label_key_faults(amount.key));
-        if (amount.key.find('/') == std::string::npos && !is_standard_resource(amount.key)) {
+        if (amount.key.view().find('/') == std::string_view::npos &&
+            !is_standard_resource(amount.key)) {
             errors.push_back(
                 invalid(path, Value(amount.key), "must be a standard resource for containers"));
         }
@@ -81,7 +82,7 @@ void check_ports(const Value& ports, const Path& path, FieldErrors& errors) {
         const Value& name = ports[i]["name"];
         if (!name.text_or("").empty()) {
             add_invalid(errors, item.child("name"), name, port_name_faults(name.as_string()));
-            if (!names.insert(name.as_string()).second) {
+            if (!names.insert(name.text()).second) {
                 errors.push_back(duplicate(item.child("name"), name));
             }
         }
@@ -170,7 +171,7 @@ void check_mounts(const Value& mounts, const Value& volumes, const Path& path,
         const Value& mount_path = mounts[i]["mountPath"];
         if (mount_path.text_or("").empty()) {
             errors.push_back(required(item.child("mountPath")));
-        } else if (!paths.insert(mount_path.as_string()).second) {
+        } else if (!paths.insert(mount_path.text()).second) {
             errors.push_back(invalid(item.child("mountPath"), mount_path, "must be unique"));
         }
         for (const char* key : {"subPath", "subPathExpr"}) {

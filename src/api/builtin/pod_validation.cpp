@@ -16,7 +16,7 @@ void check_names_once(const Value& list, const Path& path, std::set<std::string>
                       FieldErrors& errors) {
     for (std::size_t i = 0; i < list.size(); ++i) {
         const Value& name = list[i]["name"];
-        if (name.text_or("").empty() || seen.insert(name.as_string()).second) continue;
+        if (name.text_or("").empty() || seen.insert(name.text()).second) continue;
         const Path item = path.item(i);
         errors.push_back(duplicate(item.child("name"), name));
     }

@@ -189,7 +189,7 @@ std::string node_roles(const Value& node) {
     std::vector<std::string> roles;
     for (const Value::Member& label : node["metadata"]["labels"].members()) {
         if (label.key.starts_with(prefix) && label.key.size() > prefix.size()) {
-            roles.push_back(label.key.substr(prefix.size()));
+            roles.push_back(label.key.text().substr(prefix.size()));
         } else if (label.key == "kubernetes.io/role" && !label.value.text().empty()) {
             roles.push_back(label.value.text());
         }

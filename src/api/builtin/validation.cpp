@@ -184,7 +184,7 @@ FieldErrors validate_node(const Value& node, const Value*) {
         for (const Value::Member& amount : node["status"][list].members()) {
             const Value& value = amount.value;
             const auto quantity =
-                Quantity::parse(value.is_string() ? value.as_string() : to_json(value));
+                Quantity::parse(value.is_string() ? value.text() : to_json(value));
             if (quantity && quantity->is_negative()) {
                 errors.push_back(
                     invalid(path.key(amount.key), value, "must be greater than or equal to 0"));

@@ -36,7 +36,7 @@ void refuse(const Value& value, std::string_view rest, const Path& path, const N
             Errors& errors) {
     if (value.is_null()) return;
     if (rest.empty()) {
-        const std::string text = value.is_string() ? value.as_string() : to_json(value);
+        const std::string text = value.is_string() ? value.text() : to_json(value);
         for (const std::string_view fine : row.fine) {
             if (text == fine) return;
         }
@@ -60,7 +60,7 @@ void refuse_all(const std::vector<NotYet>& table, const Value& object, Errors& e
 }
 
 void check_not_negative(const Value& quantity, const Path& path, Errors& errors) {
-    const std::string text = quantity.is_string() ? quantity.as_string() : to_json(quantity);
+    const std::string text = quantity.is_string() ? quantity.text() : to_json(quantity);
     const std::optional<Quantity> amount = Quantity::parse(text);
     if (amount && amount->is_negative()) {
         errors.push_back(invalid(path, quantity, "must be greater than or equal to 0"));
@@ -69,7 +69,7 @@ void check_not_negative(const Value& quantity, const Path& path, Errors& errors)
 
 std::optional<Quantity> quantity_of(const Value& value) {
     if (value.is_null()) return std::nullopt;
-    return Quantity::parse(value.is_string() ? value.as_string() : to_json(value));
+    return Quantity::parse(value.is_string() ? value.text() : to_json(value));
 }
 
 /// Only what is part of a cohort can lend and borrow; a queue lends at most what is its own.

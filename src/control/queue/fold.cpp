@@ -67,7 +67,7 @@ std::vector<decide::ResourceGroup> fold_groups(const Value& groups) {
 
 decide::FairWeight fold_weight(const Value& fair_sharing) {
     const Value& weight = fair_sharing["weight"];
-    const std::string text = weight.is_string()    ? weight.as_string()
+    const std::string text = weight.is_string()    ? weight.text()
                              : weight.is_integer() ? std::to_string(weight.as_integer())
                                                    : std::string("1");
     const auto parsed = Quantity::parse(text);

@@ -162,7 +162,7 @@ void set_endpoints(Value& status, const ClusterView& view) {
         const std::int64_t on_node = port["nodePort"].integer_or(0);
         const Value& target = port["targetPort"];
         const std::int64_t in_pod = target.integer_or(port["port"].integer_or(0));
-        const std::string name = target.is_string() ? target.as_string() : std::to_string(in_pod);
+        const std::string name = target.is_string() ? target.text() : std::to_string(in_pod);
         endpoints.set(port["name"].text(), on_node != 0 ? std::to_string(on_node) : name);
     }
     status.set("endpoints", std::move(endpoints));

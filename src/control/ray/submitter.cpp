@@ -38,7 +38,7 @@ Value runtime_environment(const Value& spec) {
 }
 
 std::string number_text(const Value& value) {
-    return value.is_string() ? value.as_string() : api::to_json(value);
+    return value.is_string() ? value.text() : api::to_json(value);
 }
 
 std::string submit_line(const Value& spec) {
