@@ -1,6 +1,7 @@
 // api/json.cpp - JSON text to value tree, by simdjson.
 #include "api/json.h"
 
+#include <memory>
 #include <unordered_set>
 
 #include <simdjson.h>
@@ -36,6 +37,8 @@ std::string path_text(const Step* step) {
 /// Copies a parsed document into our tree, noting members that stand twice.
 class Builder {
 public:
+    explicit Builder(FieldOwners owners) : owners_(owners) {}
+
     Value build(const dom::element& element, const Step* step, int depth) {
         switch (element.type()) {
             case dom::element_type::OBJECT:
@@ -72,6 +75,10 @@ private:
         std::unordered_set<std::string_view> seen;
         const bool large = source.size() > linear_members_max;
         for (const dom::key_value_pair field : source) {
+            if (owners_ == FieldOwners::left_out && field.key == "managedFields" &&
+                parent != nullptr && parent->key == "metadata") {
+                continue;
+            }
             const Step step{parent, field.key, 0, false};
             const bool twice = large ? !seen.insert(field.key).second : value.has(field.key);
             Value member = build(field.value, &step, depth + 1);
@@ -79,7 +86,7 @@ private:
                 duplicates.push_back(path_text(&step));
                 value.set(field.key, std::move(member));
             } else {
-                members.push_back({std::string(field.key), std::move(member)});
+                members.push_back({field.key, std::move(member)});
             }
         }
         return value;
@@ -99,6 +106,8 @@ private:
         }
         return value;
     }
+
+    const FieldOwners owners_;
 };
 
 /// The text with each long integer made a real ("…e0"), which simdjson reads at any size.
@@ -114,10 +123,14 @@ std::string with_real_integers(std::string_view text, const std::vector<std::siz
     return changed;
 }
 
-}  // namespace
+/// This thread's parser; what it returned last lives until it is asked again.
+std::unique_ptr<dom::parser>& this_threads_parser() {
+    thread_local auto of_this_thread = std::make_unique<dom::parser>();
+    return of_this_thread;
+}
 
-std::variant<Parsed, ParseError> parse_json(std::string_view text) {
-    thread_local auto parser = std::make_unique<dom::parser>();
+std::variant<dom::element, ParseError> parse_root(std::string_view text) {
+    auto& parser = this_threads_parser();
     dom::element root;
     simdjson::error_code error = parser->parse(text.data(), text.size()).get(root);
     if (error) {
@@ -129,11 +142,50 @@ std::variant<Parsed, ParseError> parse_json(std::string_view text) {
         if (error == simdjson::NUMBER_ERROR) return ParseError{"a number is out of range"};
         if (error) return ParseError{simdjson::error_message(error)};
     }
-    Builder builder;
-    Value value = builder.build(root, nullptr, 0);
+    return root;
+}
+
+/// Ends the life of `element`'s document.
+std::variant<Parsed, ParseError> build(const dom::element& element, FieldOwners owners) {
+    Builder builder(owners);
+    Value value = builder.build(element, nullptr, 0);
+    auto& parser = this_threads_parser();
     if (parser->capacity() > kept_capacity) parser = std::make_unique<dom::parser>();
     if (builder.too_deep) return ParseError{"exceeded max depth"};
     return Parsed{std::move(value), std::move(builder.duplicates)};
+}
+
+/// The text at a JSON pointer; empty when there is none.
+std::string text_at(const dom::element& root, std::string_view pointer) {
+    std::string_view text;
+    if (root.at_pointer(pointer).get(text)) return {};
+    return std::string(text);
+}
+
+}  // namespace
+
+std::variant<Parsed, ParseError> parse_json(std::string_view text, FieldOwners owners) {
+    auto root = parse_root(text);
+    if (auto* problem = std::get_if<ParseError>(&root)) return std::move(*problem);
+    return build(std::get<dom::element>(root), owners);
+}
+
+std::variant<WatchEvent, ParseError> parse_watch_event(
+    std::string_view line, const std::function<bool(const WatchEvent& head)>& is_wanted) {
+    auto parsed = parse_root(line);
+    if (auto* problem = std::get_if<ParseError>(&parsed)) return std::move(*problem);
+    const dom::element root = std::get<dom::element>(parsed);
+    WatchEvent event{text_at(root, "/type"),
+                     text_at(root, "/object/metadata/namespace"),
+                     text_at(root, "/object/metadata/name"),
+                     text_at(root, "/object/metadata/resourceVersion"),
+                     {}};
+    dom::element object;
+    if (!is_wanted(event) || root.at_pointer("/object").get(object)) return event;
+    auto built = build(object, FieldOwners::left_out);
+    if (auto* problem = std::get_if<ParseError>(&built)) return std::move(*problem);
+    event.object = std::move(std::get<Parsed>(built).value);
+    return event;
 }
 
 }  // namespace muster::api

@@ -201,5 +201,39 @@ TEST_CASE("random damage never crashes, and a fault always has a place") {
     }
 }
 
+TEST_CASE("field owners are left out of metadata and of nowhere else") {
+    const std::string text =
+        R"({"metadata":{"name":"a","managedFields":[{"manager":"m"}]},"managedFields":1,)"
+        R"("data":{"managedFields":"mine"}})";
+    const auto without = parse_json(text, FieldOwners::left_out);
+    CHECK(to_json(std::get<Parsed>(without).value) ==
+          R"({"metadata":{"name":"a"},"managedFields":1,"data":{"managedFields":"mine"}})");
+    CHECK(to_json(parsed(text)) == text);
+}
+
+TEST_CASE("the head of a watch event is known before its object is built") {
+    const std::string line =
+        R"({"type":"MODIFIED","object":{"kind":"Pod","metadata":{"name":"a","namespace":"n",)"
+        R"("resourceVersion":"7","managedFields":[]}}})";
+    WatchEvent head;
+    const auto take = [&](bool wanted) {
+        return parse_watch_event(line, [&](const WatchEvent& event) {
+            head = event;
+            return wanted;
+        });
+    };
+    CHECK(std::get<WatchEvent>(take(false)).object.is_null());
+    CHECK(head.type == "MODIFIED");
+    CHECK(head.ns == "n");
+    CHECK(head.name == "a");
+    CHECK(head.version == "7");
+    CHECK(to_json(std::get<WatchEvent>(take(true)).object) ==
+          R"({"kind":"Pod","metadata":{"name":"a","namespace":"n","resourceVersion":"7"}})");
+    const auto any = [](const WatchEvent&) { return true; };
+    for (const char* strange : {"1", "[]", R"({"type":1,"object":[2]})", R"({"object":null})"})
+        CHECK(std::get<WatchEvent>(parse_watch_event(strange, any)).type.empty());
+    CHECK(std::holds_alternative<ParseError>(parse_watch_event(R"({"type":)", any)));
+}
+
 }  // namespace
 }  // namespace muster::api

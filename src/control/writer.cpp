@@ -60,7 +60,7 @@ Outcome outcome_of(const Write& write, const kube::Target& target, std::string_v
                    const net::Response& response) {
     Outcome outcome;
     outcome.code = response.status;
-    api::Value value = kube::body_of(response);
+    api::Value value = kube::body_of(response, api::FieldOwners::left_out);
     const bool is_status = value["kind"].text_or("") == "Status";
     if (response.status < 200 || response.status > 299) {
         outcome.reason = value["reason"].text();

@@ -46,55 +46,47 @@ ObjectPtr make_object(const api::GroupResource& resource, api::Value value) {
 ObjectPtr Cache::find(const api::Key& key) const {
     const auto kind = objects_.find(key.resource);
     if (kind == objects_.end()) return nullptr;
-    const auto found = kind->second.find({key.ns, key.name});
-    return found == kind->second.end() ? nullptr : found->second;
+    const auto found = kind->second.find(Place{key.ns, key.name});
+    return found == kind->second.end() ? nullptr : *found;
 }
 
 std::vector<ObjectPtr> Cache::list(const api::GroupResource& resource, std::string_view ns) const {
     std::vector<ObjectPtr> found;
     const auto kind = objects_.find(resource);
     if (kind == objects_.end()) return found;
-    auto at = ns.empty() ? kind->second.begin() : kind->second.lower_bound({std::string(ns), ""});
-    for (; at != kind->second.end(); ++at) {
-        if (!ns.empty() && at->first.first != ns) break;
-        found.push_back(at->second);
+    for (auto at = kind->second.lower_bound(Place{ns, ""}); at != kind->second.end(); ++at) {
+        if (!ns.empty() && (*at)->key.ns != ns) break;
+        found.push_back(*at);
     }
     return found;
 }
 
 std::vector<ObjectPtr> Cache::owned_by(const api::GroupResource& resource,
                                        std::string_view owner_uid) const {
-    std::vector<ObjectPtr> found;
     const auto owned = by_owner_.find({resource, std::string(owner_uid)});
-    if (owned == by_owner_.end()) return found;
-    for (const auto& [ns, name] : owned->second) {
-        ObjectPtr object = find({resource, ns, name});
-        VERIFY(object != nullptr);
-        found.push_back(std::move(object));
-    }
-    return found;
+    if (owned == by_owner_.end()) return {};
+    return {owned->second.begin(), owned->second.end()};
 }
 
 void Cache::put(ObjectPtr object) {
     VERIFY(object != nullptr);
     remove(object->key);
-    const std::pair<std::string, std::string> place{object->key.ns, object->key.name};
     const std::string owner = controller_uid(object->value);
-    if (!owner.empty()) by_owner_[{object->key.resource, owner}].insert(place);
-    objects_[object->key.resource][place] = std::move(object);
+    if (!owner.empty()) by_owner_[{object->key.resource, owner}].insert(object);
+    objects_[object->key.resource].insert(std::move(object));
 }
 
 void Cache::remove(const api::Key& key) {
     const auto kind = objects_.find(key.resource);
     if (kind == objects_.end()) return;
-    const auto found = kind->second.find({key.ns, key.name});
+    const auto found = kind->second.find(Place{key.ns, key.name});
     if (found == kind->second.end()) return;
-    const auto owned = by_owner_.find({key.resource, controller_uid(found->second->value)});
-    if (owned != by_owner_.end()) {
-        owned->second.erase(found->first);
-        if (owned->second.empty()) by_owner_.erase(owned);
-    }
+    const ObjectPtr gone = *found;  // Both tables stand by its names, and `key` may be its own.
     kind->second.erase(found);
+    const auto owned = by_owner_.find({gone->key.resource, controller_uid(gone->value)});
+    if (owned == by_owner_.end()) return;
+    owned->second.erase(gone);
+    if (owned->second.empty()) by_owner_.erase(owned);
 }
 
 }  // namespace muster::kube

@@ -60,10 +60,17 @@ public:
     void remove_kind(const api::GroupResource& resource) { kinds_.remove(resource); }
 
 private:
-    std::map<api::GroupResource, std::map<std::pair<std::string, std::string>, ObjectPtr>> objects_;
-    std::map<std::pair<api::GroupResource, std::string>,
-             std::set<std::pair<std::string, std::string>>>
-        by_owner_;
+    using Place = std::pair<std::string_view, std::string_view>;  // Namespace and name.
+    /// Objects of one kind stand by the names that they have themselves.
+    struct ByPlace {
+        using is_transparent = void;
+        static Place place(const ObjectPtr& object) { return {object->key.ns, object->key.name}; }
+        static Place place(const Place& place) { return place; }
+        bool operator()(const auto& a, const auto& b) const { return place(a) < place(b); }
+    };
+
+    std::map<api::GroupResource, std::set<ObjectPtr, ByPlace>> objects_;
+    std::map<std::pair<api::GroupResource, std::string>, std::set<ObjectPtr, ByPlace>> by_owner_;
     api::Kinds kinds_;
     bool synced_ = false;
 };

@@ -101,9 +101,9 @@ net::Request watch(const Target& target, std::string_view since) {
     return request;
 }
 
-api::Value body_of(const net::Response& response) {
+api::Value body_of(const net::Response& response, api::FieldOwners owners) {
     if (!response.body) return {};
-    auto parsed = api::parse_json(*response.body);
+    auto parsed = api::parse_json(*response.body, owners);
     auto* document = std::get_if<api::Parsed>(&parsed);
     return document ? std::move(document->value) : api::Value();
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/json.h"
 #include "api/kind.h"
 #include "api/value.h"
 #include "net/http.h"
@@ -47,6 +48,6 @@ net::Request remove_all(const Target& target, std::string_view ns, std::string_v
 net::Request watch(const Target& target, std::string_view since);
 
 /// The JSON of an answer; null when it has none.
-api::Value body_of(const net::Response& response);
+api::Value body_of(const net::Response& response, api::FieldOwners owners = api::FieldOwners::kept);
 
 }  // namespace muster::kube

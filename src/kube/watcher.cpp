@@ -92,7 +92,7 @@ void Watcher::take_page(const net::Response& page) {
         take_refusal(page);
         return retry();
     }
-    auto parsed = api::parse_json(*page.body);
+    auto parsed = api::parse_json(*page.body, api::FieldOwners::left_out);
     auto* document = std::get_if<api::Parsed>(&parsed);
     if (!document) return break_off("no JSON: " + std::get<api::ParseError>(parsed).text);
     api::Value& list = document->value;
@@ -175,26 +175,38 @@ void Watcher::take_piece(std::string_view piece) {
 
 /// False: the stream is of no use any more. What it told until then counts.
 bool Watcher::take_line(std::string_view line) {
-    auto parsed = api::parse_json(line);
+    auto parsed = api::parse_watch_event(line, [this](const auto& head) { return wants(head); });
     if (auto* problem = std::get_if<api::ParseError>(&parsed)) {
         // An event that cannot be read would be lost: from the one before, everything is told anew.
         break_off("no JSON: " + problem->text);
         return false;
     }
-    api::Value& event = std::get<api::Parsed>(parsed).value;
-    const std::string type = event["type"].text();
-    if (type.empty()) {
+    auto& event = std::get<api::WatchEvent>(parsed);
+    if (event.type.empty()) {
         break_off("something that is no event");
         return false;
     }
-    if (type == "ERROR") {
-        if (event["object"]["code"].integer_or(0) == 410) version_.clear();
-        break_off(event["object"]["message"].text());
+    if (event.type == "ERROR") {
+        if (event.object["code"].integer_or(0) == 410) version_.clear();
+        break_off(event.object["message"].text());
         return false;
     }
     failures_ = 0;
-    take_object(type, std::move(event.at("object")));
+    if (event.object.is_null() && !event.version.empty()) {
+        // Unwanted: known as the answer to an own write.
+        version_ = event.version;
+        known_[{event.ns, event.name}] = number_of(event.version);
+    } else {
+        take_object(event.type, std::move(event.object));
+    }
     return true;
+}
+
+bool Watcher::wants(const api::WatchEvent& head) {
+    if (state_ != State::watching || events_.is_news == nullptr) return true;
+    if (head.type != "ADDED" && head.type != "MODIFIED") return true;
+    const std::int64_t version = number_of(head.version);
+    return version == 0 || events_.is_news({target_.resource, head.ns, head.name}, version);
 }
 
 void Watcher::take_object(std::string_view type, api::Value value) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/json.h"
 #include "base/loop.h"
 #include "kube/cache.h"
 #include "kube/request.h"
@@ -28,6 +29,9 @@ struct WatchEvents {
     /// of that version or older and is not in it is gone, also if no watch ever told of it.
     std::function<void(std::int64_t version, const std::function<bool(const api::Key&)>& has)>
         listed = {};
+    /// Asked, when set, before a change is read whole. No: whoever holds the objects has this
+    /// version of it or a newer one (by an answer to a write), and `applied` is not called.
+    std::function<bool(const api::Key&, std::int64_t version)> is_news = {};
 };
 
 /// Watches one resource for as long as it lives. States: empty (nothing seen: asks for all
@@ -50,7 +54,7 @@ public:
 private:
     enum class State { empty, listing, watching, waiting, stopped };
     enum class Listing { streamed, paged };
-    using Place = std::pair<std::string, std::string>;
+    using Place = std::pair<Symbol, std::string>;
 
     void open();
     void open_stream();
@@ -61,6 +65,7 @@ private:
     void take_refusal(const net::Response& answer);
     void take_piece(std::string_view piece);
     bool take_line(std::string_view line);
+    bool wants(const api::WatchEvent& head);
     void take_object(std::string_view type, api::Value value);
     void take_change(std::string_view type, ObjectPtr object);
     void finish_listing(std::int64_t version);

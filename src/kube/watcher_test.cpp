@@ -80,7 +80,14 @@ struct Ground {
                          told += "+" + seen->key.name + std::to_string(seen->version);
                      },
                      [this](const api::Key& key, std::int64_t) { told += "-" + key.name; },
-                     [this] { told += "."; }}};
+                     [this] { told += "."; },
+                     {},
+                     [this](const api::Key& key, std::int64_t version) {
+                         if (key.name != "own" || version > written) return true;
+                         told += "=" + std::to_string(version);
+                         return false;
+                     }}};
+    std::int64_t written = 0;  // The version of "own" that an answer has shown.
 
     Ground() { watcher.start(); }
     /// What was told since the last time.
@@ -131,6 +138,20 @@ TEST_CASE("a line in two halves, and several in one piece, are read alike") {
         ground.server.say(text.substr(cut));
         CHECK(ground.news() == "+a1.+b6");
     }
+}
+
+TEST_CASE("what an answer has shown is passed, and not told again by a later list") {
+    Ground ground;
+    ground.written = 7;
+    ground.server.say(event("ADDED", "own", 1) + listed_until(5));
+    CHECK(ground.news() == "+own1.");  // A list is told as it is.
+    ground.server.say(event("MODIFIED", "own", 6) + event("MODIFIED", "own", 7));
+    CHECK(ground.news() == "=6=7");
+    ground.server.end();
+    ground.loop.pass(milliseconds(100));
+    CHECK(ground.server.query("resourceVersion") == "7");
+    ground.server.say(event("MODIFIED", "own", 8) + event("DELETED", "own", 9));
+    CHECK(ground.news() == "+own8-own");
 }
 
 TEST_CASE("a listing that breaks off tells nothing; the next one tells only differences") {
