@@ -63,7 +63,7 @@ private:
         bool holds = false;           // The objects have said so.
         bool ending = false;          // The objects have said so, and it still holds.
         Queues queues = Queues::ran;  // When it was last told why it waits.
-        bool over = false;            // Finished, or its object is being removed.
+        bool over = false;            // Its object is being removed; of an AppWrapper: finished.
         std::int64_t written_at = 0;  // The version that the last write was made from.
         bool looked_at = false;       // There was more to write while that write was on its way.
     };

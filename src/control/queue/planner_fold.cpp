@@ -261,18 +261,18 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
         forget(key);
         return;
     }
+    if (is_finished(object->value)) {
+        // Most of what is there has finished: nothing is kept of it.
+        if (const auto found = entries_.find(key); found != entries_.end()) finish(found->second);
+        forget(key);
+        fold_successor(seen, key);
+        return;
+    }
     if (metrics_ && !entries_.contains(key)) count_new(seen, *object);
     Entry& entry = entry_of(*object, wanted_id(*object));
     if (entry.over && !object->is_terminating()) return;
     moved_.insert(entry.id);
     mark_if_moved(entry, *object);
-    if (is_finished(object->value)) {
-        finish(entry);
-        pace_.forget(key);
-        evictions_.erase(key);
-        fold_successor(seen, key);
-        return;
-    }
     const bool holds = has_admission(object->value);
     const bool ending = holds && is_evicted(object->value);
     const kube::ObjectPtr replaced = replaced_slice(seen, *object);
