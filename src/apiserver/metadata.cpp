@@ -201,7 +201,7 @@ void carry_metadata(const api::Kind& kind, const Value& old, store::Revision rev
 bool has_generation(const api::Kind& kind) {
     if (kind.custom) return true;
     if (kind.group == "batch" || kind.group == "apps" || kind.group == "scheduling.k8s.io" ||
-        kind.group == "apiextensions.k8s.io") {
+        kind.group == "apiextensions.k8s.io" || kind.group == "admissionregistration.k8s.io") {
         return true;
     }
     return kind.group.empty() && kind.plural == "pods";
