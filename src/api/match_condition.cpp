@@ -79,7 +79,8 @@ std::string type_of_field(const Node& node) {
 std::string type_of_binary(const Node& node) {
     static constexpr std::string_view judges[] = {"&&", "||", "==", "!=", "<",
                                                   "<=", ">",  ">=", "in"};
-    const bool judged = std::find(std::begin(judges), std::end(judges), node.text) != std::end(judges);
+    const bool judged =
+        std::find(std::begin(judges), std::end(judges), node.text) != std::end(judges);
     return judged ? "bool" : type_of(*node.children[0]);
 }
 

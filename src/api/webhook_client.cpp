@@ -29,15 +29,16 @@ std::string host_fault(std::string_view host) {
     const std::size_t colon = host.find(':', from);
     if (colon == std::string_view::npos) return "";
     const std::string_view port = host.substr(colon);
-    const bool digits = std::all_of(port.begin() + 1, port.end(),
-                                    [](char c) { return c >= '0' && c <= '9'; });
+    const bool digits =
+        std::all_of(port.begin() + 1, port.end(), [](char c) { return c >= '0' && c <= '9'; });
     return digits ? "" : "invalid port " + quoted(port) + " after host";
 }
 
 void check_url(const Value& given, const Path& path, Errors& errors) {
     const WebhookUrl url = webhook_url(given.text_or(""));
     if (!url.fault.empty()) {
-        errors.push_back(required(path, "url must be a valid URL: " + url.fault + std::string(form)));
+        errors.push_back(
+            required(path, "url must be a valid URL: " + url.fault + std::string(form)));
         return;
     }
     const auto wrong = [&](const std::string& shown, std::string_view why) {
@@ -93,8 +94,8 @@ WebhookUrl webhook_url(std::string_view text) {
         url.fault = "parse " + quoted(text) + ": " + why;
         return url;
     };
-    const bool printable =
-        std::none_of(text.begin(), text.end(), [](char c) { return c > 0 && (c < ' ' || c == 127); });
+    const bool printable = std::none_of(text.begin(), text.end(),
+                                        [](char c) { return c > 0 && (c < ' ' || c == 127); });
     if (!printable) return fail("net/url: invalid control character in URL");
     std::string_view rest = text;
     if (const auto halves = split_first(rest, '#')) {
@@ -125,7 +126,8 @@ WebhookUrl webhook_url(std::string_view text) {
         place = halves->after;
     }
     if (const std::string fault = host_fault(place); !fault.empty()) return fail(fault);
-    if (place.find(' ') != std::string_view::npos) return fail("invalid character \" \" in host name");
+    if (place.find(' ') != std::string_view::npos)
+        return fail("invalid character \" \" in host name");
     url.host = place;
     return url;
 }

@@ -51,13 +51,25 @@ StatusError invalid_of(const std::string& group, const std::string& kind, std::s
 
 }  // namespace
 
+StatusError StatusError::of(Value status) {
+    StatusError error(Reason::internal_error, status["message"].text());
+    const std::int64_t code = status["code"].integer_or(0);
+    constexpr std::int64_t least = 400, most = 599;
+    error.code_ =
+        code < least || code > most ? reason_code(Reason::internal_error) : static_cast<int>(code);
+    error.details_ = status["details"];
+    error.whole_ = std::move(status);
+    return error;
+}
+
 Value status_of(const StatusError& error) {
+    if (!error.whole().is_null()) return error.whole();
     Value status = Value::object({{"kind", "Status"},
                                   {"apiVersion", "v1"},
                                   {"metadata", Value::object()},
                                   {"status", "Failure"},
-                                  {"message", error.what()},
-                                  {"reason", reason_word(error.reason())}});
+                                  {"message", error.what()}});
+    if (error.has_reason()) status.set("reason", reason_word(error.reason()));
     if (!error.details().is_null()) status.set("details", error.details());
     status.set("code", error.code());
     return status;

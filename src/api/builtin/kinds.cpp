@@ -195,11 +195,10 @@ void add_groups(std::vector<Kind>& kinds) {
         validate_priority_class, default_priority_class));
     add(passive(make("storage.k8s.io", "StorageClass", "storageclasses", cluster, none, {"sc"})));
     for (const bool mutating : {true, false}) {
-        Kind kind = mutating
-                        ? make(admission, "MutatingWebhookConfiguration",
-                               "mutatingwebhookconfigurations", cluster, none)
-                        : make(admission, "ValidatingWebhookConfiguration",
-                               "validatingwebhookconfigurations", cluster, none);
+        Kind kind = mutating ? make(admission, "MutatingWebhookConfiguration",
+                                    "mutatingwebhookconfigurations", cluster, none)
+                             : make(admission, "ValidatingWebhookConfiguration",
+                                    "validatingwebhookconfigurations", cluster, none);
         kind.categories = {"api-extensions"};
         add(checked(std::move(kind), validate_webhooks, default_webhooks));
     }

@@ -85,9 +85,9 @@ void check_resources(const Value& resources, const Path& path, FieldErrors& erro
         }
         const auto [resource, part] = *halves;
         const auto must_not = [&](const std::string& present) {
-            errors.push_back(invalid(
-                path.item(i), resources[i],
-                "if '" + present + "' is present, must not specify " + std::string(text)));
+            errors.push_back(
+                invalid(path.item(i), resources[i],
+                        "if '" + present + "' is present, must not specify " + std::string(text)));
         };
         if (with_all_parts.contains(resource)) must_not(std::string(resource) + "/*");
         if (of_all.contains(part)) must_not("*/" + std::string(part));
@@ -99,9 +99,9 @@ void check_resources(const Value& resources, const Path& path, FieldErrors& erro
             invalid(path, resources, "if '*/*' is present, must not specify other resources"));
     }
     if (has(resources, "*") && plain) {
-        errors.push_back(invalid(
-            path, resources,
-            "if '*' is present, must not specify other resources without subresources"));
+        errors.push_back(
+            invalid(path, resources,
+                    "if '*' is present, must not specify other resources without subresources"));
     }
 }
 
