@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/field_error.h"
+#include "api/json.h"
 #include "api/label_rules.h"
 #include "base/text.h"
 
@@ -168,6 +169,10 @@ std::variant<std::vector<Value>, std::string> read_converted(const ConversionRev
         const std::string at = " at index " + std::to_string(i);
         const Value& before = review.objects[i];
         Value after = converted[i];
+        if (after.is_object() && after["kind"].text_or("").empty()) {
+            const std::string missing = "Object 'Kind' is missing in '" + api::to_json(after) + "'";
+            return alone ? missing : invalid + at + ": " + missing;
+        }
         if (const Fault fault = object_fault(before, after, review.wanted))
             return invalid + at + ": " + *fault;
         if (const Fault fault = identity_fault(before, after))

@@ -213,8 +213,9 @@ void empty_definition(Context& context, const api::GroupResource& resource) {
         removing.asked = Removing::Asked::already;
         removing.done = [](const Removal&) {};
         guarded(
-            exchange, [&] { remove_object(context, exchange, removing); },
-            [&](const StatusError& error) {
+            exchange,
+            [&context, exchange, removing] { remove_object(context, exchange, removing); },
+            [resource](const StatusError& error) {
                 // One that went meanwhile is what was wanted.
                 if (error.reason() != Reason::not_found)
                     log_warning("apiserver", "of " + name_of(resource) + ": " + error.what());

@@ -129,9 +129,9 @@ ReviewedPtr review_of_removal(Context& context, const ExchangePtr& exchange, con
     reviewed->operation = "DELETE";
     reviewed->resource = resource_in(kind, exchange->version->name);
     reviewed->equivalents = equivalents_of(context, kind, exchange->version->name);
-    reviewed->name = old["metadata"]["name"].text();
+    reviewed->name = exchange->route.name;  // None when a whole collection goes.
     const bool space = kind.group.empty() && kind.plural == "namespaces";
-    reviewed->ns = space ? reviewed->name : old["metadata"]["namespace"].text();
+    reviewed->ns = old["metadata"][space ? "name" : "namespace"].text();
     reviewed->options =
         Value::object({{"kind", "DeleteOptions"}, {"apiVersion", "meta.k8s.io/v1"}});
     for (const auto& [key, value] : options.members()) {

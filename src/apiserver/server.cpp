@@ -195,7 +195,7 @@ void Server::handle(net::Request request, std::shared_ptr<net::Responder> respon
     exchange->request = std::move(request);
     exchange->responder = std::move(responder);
     exchange->responder = measured(state_->context, *exchange);
-    guarded(exchange, [&] { serve(state_->context, exchange); });
+    guarded(exchange, [&context = state_->context, exchange] { serve(context, exchange); });
 }
 
 void Server::set_node(Node* node) {

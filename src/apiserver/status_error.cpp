@@ -125,6 +125,11 @@ StatusError invalid(const api::Kind& kind, std::string_view name,
     return invalid_of(kind.group, kind.kind, name, errors);
 }
 
+StatusError invalid(const api::GroupResource& resource, std::string_view name,
+                    const std::vector<api::FieldError>& errors) {
+    return invalid_of(resource.group, resource.plural, name, errors);
+}
+
 StatusError invalid_options(std::string_view kind, const std::vector<api::FieldError>& errors) {
     return invalid_of("meta.k8s.io", std::string(kind), "", errors);
 }

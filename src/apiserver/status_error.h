@@ -61,6 +61,9 @@ StatusError forbidden(const api::GroupResource& resource, std::string_view name,
                       const std::string& why, std::vector<api::FieldError> causes = {});
 StatusError invalid(const api::Kind& kind, std::string_view name,
                     const std::vector<api::FieldError>& errors);
+/// The same, named by the resource.
+StatusError invalid(const api::GroupResource& resource, std::string_view name,
+                    const std::vector<api::FieldError>& errors);
 /// Options beside the object ("ListOptions") that are wrong.
 StatusError invalid_options(std::string_view kind, const std::vector<api::FieldError>& errors);
 StatusError bad_request(const std::string& message);

@@ -38,7 +38,10 @@ Value tracked(Context& context, const Exchange& exchange, const api::Kind& kind,
               std::string_view subresource, const Value& before, Value after) {
     api::ApplyRequest request;
     request.manager = field_manager(exchange.request);
-    request.api_version = stored_api_version(kind);
+    // Where only a webhook knows the stored form, it is recorded as the client sent it.
+    const bool as_sent = kind.by_webhook && subresource != "scale";
+    request.api_version = as_sent ? api::to_api_version({kind.group, exchange.version->name})
+                                  : stored_api_version(kind);
     request.subresource = subresource;
     request.time = to_rfc3339(context.loop.now());
     const Value& given = after["metadata"]["managedFields"];
@@ -48,7 +51,8 @@ Value tracked(Context& context, const Exchange& exchange, const api::Kind& kind,
     } else if (given.is_null() && !before["metadata"]["managedFields"].is_null()) {
         after.at("metadata").set("managedFields", before["metadata"]["managedFields"]);
     }
-    return api::track_update(kind.storage_schema(), before, std::move(after), request);
+    const api::Schema& schema = as_sent ? *exchange.version->schema : kind.storage_schema();
+    return api::track_update(schema, before, std::move(after), request);
 }
 
 /// The rules of the version that the client speaks, asked of the object in that version.
@@ -124,8 +128,9 @@ void keep_guarded_parts(const api::Kind& kind, std::string_view subresource, con
 
 void answer_object(Context& context, const ExchangePtr& exchange, int code,
                    const Committed& committed) {
-    guarded(exchange,
-            [&] { send_object(context, *exchange, code, *committed.object, committed.bytes); });
+    guarded(exchange, [&context, exchange, code, committed] {
+        send_object(context, *exchange, code, *committed.object, committed.bytes);
+    });
 }
 
 /// A write from what the client wants to what is stored. Between its steps webhooks may be asked;
@@ -322,8 +327,12 @@ void finish_create(Context& context, const ExchangePtr& exchange, Value object, 
     const std::string name = object["metadata"]["name"].text();
     if (kind.namespaced) check_namespace(context, *exchange, ns, name);
     check_not_ending(context, kind, name);
-    object = stored_form(context, *exchange, kind, std::move(object));
     if (kind.has_status && !keeps_first_status(kind)) object.erase("status");
+    if (kind.by_webhook && tracking == Tracking::record) {
+        object = tracked(context, *exchange, kind, "", {}, std::move(object));
+        tracking = Tracking::already_done;
+    }
+    object = stored_form(context, *exchange, kind, std::move(object));
     if (kind.defaulting != nullptr) kind.defaulting(object);
     // Before the server's own additions: they belong to nobody, so that no apply takes them away.
     if (tracking == Tracking::record) {
@@ -366,6 +375,20 @@ Writing changing(Context& context, const ExchangePtr& exchange, Newest newest,
     return writing;
 }
 
+/// What a client wants of an object, in stored form.
+Value stored_update(Context& context, Exchange& exchange, const Newest& newest, Value object,
+                    Tracking& tracking) {
+    const api::Kind& kind = *exchange.kind;
+    if (kind.by_webhook && tracking == Tracking::record) {
+        const std::string& subresource = exchange.route.subresource;
+        const Value old = shown_in(context, exchange, kind, newest.object, exchange.version->name);
+        keep_guarded_parts(kind, subresource, old, object);
+        object = tracked(context, exchange, kind, subresource, old, std::move(object));
+        tracking = Tracking::already_done;
+    }
+    return stored_form(context, exchange, kind, std::move(object));
+}
+
 void check_place(const Exchange& exchange, const Value& object) {
     const std::string name = object["metadata"]["name"].text();
     if (name != exchange.route.name) {
@@ -402,16 +425,19 @@ void serve_update(Context& context, const ExchangePtr& exchange) {
     Value object = typed_object(*exchange, decode_body(exchange->request));
     check_place(*exchange, object);
     Newest newest = present(context, *exchange);
-    const bool versioned = kind.custom || kind.group == "admissionregistration.k8s.io";
-    if (versioned && object["metadata"]["resourceVersion"].text_or("").empty()) {
-        throw invalid(kind, exchange->route.name,
-                      {{"FieldValueInvalid", "metadata.resourceVersion",
-                        "Invalid value: 0: must be specified for an update"}});
+    if (object["metadata"]["resourceVersion"].text_or("").empty()) {
+        const std::vector<api::FieldError> missing{
+            {"FieldValueInvalid", "metadata.resourceVersion",
+             "Invalid value: 0: must be specified for an update"}};
+        if (kind.custom) throw invalid(kind, exchange->route.name, missing);
+        if (kind.group == "admissionregistration.k8s.io")
+            throw invalid(kind.resource(), exchange->route.name, missing);
     }
-    object = stored_form(context, *exchange, kind, std::move(object));
+    Tracking tracking = Tracking::record;
+    object = stored_update(context, *exchange, newest, std::move(object), tracking);
     finish_update(changing(context, exchange, std::move(newest),
                            [&context, exchange] { serve_update(context, exchange); }),
-                  std::move(object), Tracking::record);
+                  std::move(object), tracking);
 }
 
 void serve_patch(Context& context, const ExchangePtr& exchange) {
@@ -431,13 +457,13 @@ void serve_patch(Context& context, const ExchangePtr& exchange) {
     result.duplicates = patch.duplicates;
     Value object = typed_object(*exchange, std::move(result));
     check_place(*exchange, object);
-    const Tracking tracking = apply ? Tracking::already_done : Tracking::record;
+    Tracking tracking = apply ? Tracking::already_done : Tracking::record;
     const auto again = [&context, exchange] { serve_patch(context, exchange); };
     if (creates) {
         finish_create(context, exchange, std::move(object), tracking, again);
         return;
     }
-    object = stored_form(context, *exchange, kind, std::move(object));
+    object = stored_update(context, *exchange, newest, std::move(object), tracking);
     finish_update(changing(context, exchange, std::move(newest), again), std::move(object),
                   tracking);
 }

@@ -241,6 +241,7 @@ Allowed allowed_after(const Value& now, const Value& old) {
 
 void default_webhooks(Value& configuration) {
     const bool mutating = configuration["kind"].text_or("") == "MutatingWebhookConfiguration";
+    if (configuration["webhooks"].empty()) configuration.erase("webhooks");
     if (!configuration["webhooks"].is_array()) return;
     for (Value& hook : configuration.at("webhooks").mutable_items()) {
         if (!hook.is_object()) continue;
