@@ -291,7 +291,14 @@ bool Mutating::apply(const Invocation& invocation, const Verdict& verdict) {
     auto patched = api::json_patch(invocation.shown, verdict.patch);
     if (const auto* problem = std::get_if<api::PatchError>(&patched))
         throw internal_error(problem->text);
-    Value taken = reviewed.take(std::move(std::get<Value>(patched)), invocation.as);
+    Value& changed = std::get<Value>(patched);
+    // Who owns which field is not the webhook's to say.
+    const Value& fields = invocation.shown["metadata"]["managedFields"];
+    if (changed["metadata"].is_object() && !(changed["metadata"]["managedFields"] == fields)) {
+        changed.at("metadata").erase("managedFields");
+        if (!fields.is_null()) changed.at("metadata").set("managedFields", fields);
+    }
+    Value taken = reviewed.take(std::move(changed), invocation.as);
     const bool differs = !(taken == reviewed.object);
     reviewed.object = std::move(taken);
     return differs;

@@ -30,10 +30,23 @@ def compare(world, case, hooks) -> None:
     with world.lock:
         ns = f"case-{next(world.numbers)}"
     sessions = [world.session(server, ns) for server in (world.theirs, world.ours)]
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda session: case(session, hooks), sessions))
+    try:
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda session: case(session, hooks), sessions))
+    finally:
+        for session in sessions:
+            ask_nobody(session)
     found = [each for each in differences(case.__name__, *sessions) if not any(re.search(meant, str(each)) for meant in MEANT)]
     assert not found, f"{len(found)} differences\n" + "\n".join(str(each)[:900] for each in found[:40])
+
+
+def ask_nobody(s: Session) -> None:
+    """What the case configured is gone."""
+    for kind in ("mutating", "validating"):
+        path = CONFIGURATIONS.format(kind)
+        for one in s.server.ask("GET", path).json["items"]:
+            if (name := one["metadata"]["name"]).endswith(f"-{s.ns}"):
+                s.server.ask("DELETE", f"{path}/{name}")
 
 
 def config_map(name: str, say: dict | None = None, **more) -> dict:
