@@ -254,6 +254,21 @@ TEST_CASE("who is asked about what") {
     server.webhooks.calls.clear();
     CHECK(server.remove(maps)->status == 200);
     CHECK(server.webhooks.calls.size() == 4);  // Both of both webhooks.
+    server.remove(mutating_path + "/other");
+    for (int i = 0; i < 40; ++i)
+        server.post(maps, map_named("m" + std::to_string(i)));
+    server.webhooks.calls.clear();
+    server.webhooks.play = nullptr;
+    const ReplyPtr many = server.remove(maps);
+    CHECK(server.webhooks.calls.size() == 16);  // Not all at once.
+    for (std::size_t i = 0; i < server.webhooks.calls.size(); ++i) {
+        const PlayedCall call = server.webhooks.calls[i];
+        call.answer(review_answer(call, i != 20));
+        server.loop.run();
+    }
+    CHECK(server.webhooks.calls.size() == 40);
+    CHECK(many->status == 400);
+    CHECK(server.get(maps)->json()["items"].size() == 1);
 }
 
 TEST_CASE("selectors and conditions pass requests over") {

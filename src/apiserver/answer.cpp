@@ -162,19 +162,24 @@ void send_object(Context& context, Exchange& exchange, int code, const api::Valu
 
 void guarded(const ExchangePtr& exchange, const std::function<void()>& step,
              const std::function<void(const StatusError&)>& refuse) {
-    const std::function<void(const StatusError&)> answer = [exchange](const StatusError& error) {
-        if (!exchange->answered) {
+    const auto refused = [&](const StatusError& error) {
+        if (refuse != nullptr) {
+            refuse(error);
+        } else if (!exchange->answered) {
             send_error(*exchange, error);
-            return;
+        } else {
+            log_error("apiserver", exchange->request.method + " " + exchange->request.path +
+                                       ", already answered: " + error.what());
         }
-        log_error("apiserver", exchange->request.method + " " + exchange->request.path +
-                                   ", already answered: " + error.what());
     };
-    const auto& refused = refuse != nullptr ? refuse : answer;
     try {
         step();
     } catch (const NotYetKnown& needed) {
-        needed.find_out([exchange, step, refuse] { guarded(exchange, step, refuse); }, refused);
+        needed.find_out([exchange, step, refuse] { guarded(exchange, step, refuse); },
+                        [exchange, refuse](const StatusError& error) {
+                            guarded(
+                                exchange, [error] { throw StatusError(error); }, refuse);
+                        });
     } catch (const StatusError& error) {
         refused(error);
     } catch (const Error& error) {

@@ -26,6 +26,7 @@ namespace {
 using api::Value;
 
 constexpr int repeats_max = 10;
+constexpr std::size_t asked_at_once = 16;  // Of a collection about which webhooks are asked.
 
 bool is_core(const api::Kind& kind, std::string_view plural) {
     return kind.group.empty() && kind.plural == plural;
@@ -181,7 +182,11 @@ void remove_now(Context& context, const ExchangePtr& exchange, const Removing& r
 
 /// A deletecollection on its way: how many removals are not yet durable, and what came of them.
 struct Round {
+    Value options;
+    std::vector<std::string> keys;
+    std::size_t next = 0;
     std::size_t left = 0;
+    bool in_turn = false;  // A few at once: webhooks are asked about each.
     std::vector<Value> items;
     std::optional<StatusError> refused;
 };
@@ -236,10 +241,12 @@ void remove_object(Context& context, const ExchangePtr& exchange, const Removing
             newest_of(context, *exchange->kind, removing.ns, removing.name).revision;
         if (now == newest.revision) {
             remove_now(context, exchange, removing, newest);
-        } else if (++exchange->repeats > repeats_max) {
+        } else if (removing.repeats == repeats_max) {
             throw modified(exchange->kind->resource(), removing.name);
         } else {
-            remove_object(context, exchange, removing);
+            Removing again = removing;
+            ++again.repeats;
+            remove_object(context, exchange, again);
         }
     };
     const auto validate = [&context, exchange, reviewed, remove, refuse = removing.refuse] {
@@ -270,41 +277,68 @@ void serve_delete(Context& context, const ExchangePtr& exchange) {
     remove_object(context, exchange, removing);
 }
 
-void serve_delete_collection(Context& context, const ExchangePtr& exchange) {
-    Removing removing;
-    removing.options = options_of(*exchange);
-    const Selection selection = Selection::of(*exchange);
-    // What is there now, staged creations not included: they come after this request.
-    const std::vector<store::Entry> entries = selected_entries(context, selection);
-    const auto round = std::make_shared<Round>();
-    round->left = entries.size() + 1;
-    const auto one_done = [&context, exchange, round] {
-        if (--round->left > 0) return;
-        guarded(exchange, [&context, exchange, round] {
-            if (round->refused) throw StatusError(*round->refused);
-            send_value(*exchange, 200, list_of(context, *exchange, round->items));
+namespace {
+
+void remove_next(Context& context, const ExchangePtr& exchange,
+                 const std::shared_ptr<Round>& round);
+
+/// The last of them answers for all.
+void count_down(Context& context, const ExchangePtr& exchange,
+                const std::shared_ptr<Round>& round) {
+    if (--round->left > 0) return;
+    guarded(exchange, [&context, exchange, round] {
+        if (round->refused) throw StatusError(*round->refused);
+        send_value(*exchange, 200, list_of(context, *exchange, round->items));
+    });
+}
+
+/// One is gone or refused.
+void one_done(Context& context, const ExchangePtr& exchange, const std::shared_ptr<Round>& round) {
+    if (round->in_turn && round->next < round->keys.size()) {
+        context.loop.post([&context, exchange, round, alive = std::weak_ptr(context.alive)] {
+            if (!alive.expired()) remove_next(context, exchange, round);
         });
-    };
-    removing.done = [round, one_done](const Removal& removal) {
+    }
+    count_down(context, exchange, round);
+}
+
+void remove_next(Context& context, const ExchangePtr& exchange,
+                 const std::shared_ptr<Round>& round) {
+    if (round->next == round->keys.size()) return;
+    const auto [ns, name] = place_of(round->keys[round->next++]);
+    Removing one;
+    one.ns = ns;
+    one.name = name;
+    one.options = round->options;
+    one.done = [&context, exchange, round](const Removal& removal) {
         round->items.push_back(*removal.last.object);
-        one_done();
+        one_done(context, exchange, round);
     };
-    removing.refuse = [round, one_done](const StatusError& error) {
+    one.refuse = [&context, exchange, round](const StatusError& error) {
         // One that went meanwhile is what was asked for. A refusal does not spare the others; it is
         // the answer in the end.
         if (error.reason() != Reason::not_found && !round->refused) round->refused = error;
-        one_done();
+        one_done(context, exchange, round);
     };
-    for (const store::Entry& entry : entries) {
-        const auto [ns, name] = place_of(entry.key);
-        removing.ns = ns;
-        removing.name = name;
-        guarded(
-            exchange,
-            [&context, exchange, removing] { remove_object(context, exchange, removing); },
-            removing.refuse);
-    }
-    one_done();
+    guarded(
+        exchange, [&context, exchange, one] { remove_object(context, exchange, one); }, one.refuse);
+}
+
+}  // namespace
+
+void serve_delete_collection(Context& context, const ExchangePtr& exchange) {
+    const auto round = std::make_shared<Round>();
+    round->options = options_of(*exchange);
+    // What is there now, staged creations not included: they come after this request.
+    for (const store::Entry& entry : selected_entries(context, Selection::of(*exchange)))
+        round->keys.push_back(entry.key);
+    round->left = round->keys.size() + 1;
+    round->in_turn = !context.webhooks.empty();
+    const std::size_t at_once =
+        round->in_turn ? std::min(asked_at_once, round->keys.size()) : round->keys.size();
+    for (std::size_t i = 0; i < at_once; ++i)
+        remove_next(context, exchange, round);
+    count_down(context, exchange, round);
 }
 
 }  // namespace muster::apiserver

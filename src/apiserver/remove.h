@@ -29,6 +29,7 @@ struct Removing {
     std::function<void(const Removal&)> done;
     /// What is refused after webhooks were asked; null: it is the answer.
     std::function<void(const StatusError&)> refuse;
+    int repeats = 0;  // How often it began anew, because others came before it.
 };
 
 /// Deletes one object of the exchange's kind; `done` runs when that is durable. Throws StatusError,

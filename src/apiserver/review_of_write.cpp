@@ -7,6 +7,7 @@
 #include "apiserver/conversions.h"
 #include "apiserver/decode.h"
 #include "apiserver/scale.h"
+#include "base/text.h"
 
 namespace muster::apiserver {
 namespace {
@@ -92,17 +93,66 @@ void show_scales(Context& context, const ExchangePtr& exchange, const api::Kind&
     };
 }
 
+/// "PodExecOptions" of pods/exec.
+std::string options_kind(const Route& route) {
+    if (route.plural == "services") return "ServiceProxyOptions";
+    if (route.subresource == "portforward") return "PodPortForwardOptions";
+    std::string kind = "Pod" + route.subresource + "Options";
+    kind[3] = static_cast<char>(kind[3] - 'a' + 'A');
+    return kind;
+}
+
+/// What the query of a connection says, as its options have it.
+Value connection_options(const Exchange& exchange) {
+    const Route& route = exchange.route;
+    Value options = Value::object({{"kind", options_kind(route)}, {"apiVersion", "v1"}});
+    if (route.subresource == "proxy") {
+        if (!route.rest.empty()) options.set("path", route.rest);
+        return options;
+    }
+    for (const auto& [name, value] : exchange.request.query) {
+        if (name == "command") {
+            options.at(name).push(value);
+        } else if (name == "ports") {
+            options.at(name).push(parse_integer(value).value_or(0));
+        } else if (name == "container") {
+            options.set(name, value);
+        } else if (name == "stdin" || name == "stdout" || name == "stderr" || name == "tty") {
+            if (query_flag(exchange.request, name)) options.set(name, Value(true));
+        }
+    }
+    return options;
+}
+
 }  // namespace
 
+ReviewedPtr review_of_connection(const Context& context, const Exchange& exchange) {
+    if (context.webhooks.empty()) return nullptr;
+    const auto reviewed = std::make_shared<Reviewed>();
+    const api::Kind& kind = *exchange.kind;
+    reviewed->object = connection_options(exchange);
+    reviewed->operation = "CONNECT";
+    reviewed->resource = resource_in(kind, exchange.version->name);
+    reviewed->resource.kind = options_kind(exchange.route);
+    reviewed->subresource = exchange.route.subresource;
+    reviewed->name = exchange.route.name;
+    reviewed->ns = exchange.route.ns;
+    reviewed->show = [](const Value& object, const VersionedResource&, Phase) { return object; };
+    reviewed->take = [](const Value&, const VersionedResource&) -> Value {
+        throw StatusError(Reason::internal_error,
+                          "Internal error occurred: a webhook may not change a connection");
+    };
+    reviewed->repeat_own_steps = [] {};
+    return reviewed;
+}
+
 ReviewedPtr review_of_write(Context& context, const ExchangePtr& exchange, const api::Kind& kind,
-                            std::string_view subresource, Value object, Value old) {
+                            std::string_view subresource, Value object, const Value& old) {
     const auto reviewed = std::make_shared<Reviewed>();
     reviewed->object = std::move(object);
-    reviewed->old = std::move(old);
-    const bool nobody_asked = context.webhooks.of(Phase::mutating).empty() &&
-                              context.webhooks.of(Phase::validating).empty();
-    if (nobody_asked) return reviewed;
-    const bool creates = reviewed->old.is_null();
+    if (context.webhooks.empty()) return reviewed;
+    reviewed->old = old;
+    const bool creates = old.is_null();
     const Route& route = exchange->route;
     reviewed->operation = creates ? "CREATE" : "UPDATE";
     reviewed->resource = resource_in(kind, exchange->version->name);

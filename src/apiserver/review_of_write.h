@@ -11,7 +11,7 @@ namespace muster::apiserver {
 /// A write of a whole object (or of its status) of the exchange's kind, in stored form; null `old`:
 /// it is created.
 ReviewedPtr review_of_write(Context& context, const ExchangePtr& exchange, const api::Kind& kind,
-                            std::string_view subresource, api::Value object, api::Value old);
+                            std::string_view subresource, api::Value object, const api::Value& old);
 
 /// The removal of one.
 ReviewedPtr review_of_removal(Context& context, const ExchangePtr& exchange, const api::Kind& kind,
@@ -21,5 +21,9 @@ ReviewedPtr review_of_removal(Context& context, const ExchangePtr& exchange, con
 /// see.
 ReviewedPtr review_of_body(const Exchange& exchange, const std::string& api_version,
                            const std::string& kind, api::Value body);
+
+/// Null when no webhook is configured: a connection to a pod or service (exec, attach, portforward,
+/// proxy). What a webhook would change of it is refused.
+ReviewedPtr review_of_connection(const Context& context, const Exchange& exchange);
 
 }  // namespace muster::apiserver

@@ -85,6 +85,17 @@ void ask_all(Context& context, const ExchangePtr& exchange, const ReviewedPtr& r
                   nullptr});
 }
 
+/// Connects once no webhook has anything against it.
+void connect(Context& context, const ExchangePtr& exchange,
+             void (*serve)(Context&, const ExchangePtr&)) {
+    const auto reviewed = review_of_connection(context, *exchange);
+    if (reviewed == nullptr) {
+        serve(context, exchange);
+        return;
+    }
+    ask_all(context, exchange, reviewed, [&context, exchange, serve] { serve(context, exchange); });
+}
+
 /// POST pods/NAME/binding (or bindings): the scheduler's word where a pod runs.
 void serve_binding(Context& context, const ExchangePtr& exchange) {
     demand(*exchange, "create");
@@ -204,7 +215,7 @@ void serve_subresource(Context& context, const ExchangePtr& exchange) {
     const Route& route = exchange->route;
     const std::string& subresource = route.subresource;
     if (subresource == "proxy" && (is_core(kind, "pods") || is_core(kind, "services"))) {
-        serve_proxy(context, exchange);
+        connect(context, exchange, serve_proxy);
         return;
     }
     const auto answer = context.answers.find({kind.resource(), subresource});
@@ -215,8 +226,10 @@ void serve_subresource(Context& context, const ExchangePtr& exchange) {
                        exchange->responder);
         return;
     }
-    if (is_core(kind, "pods") && is_stream(subresource)) {
+    if (is_core(kind, "pods") && subresource == "log") {
         serve_stream(context, exchange);
+    } else if (is_core(kind, "pods") && is_stream(subresource)) {
+        connect(context, exchange, serve_stream);
     } else if (is_core(kind, "pods") && subresource == "binding") {
         serve_binding(context, exchange);
     } else if (is_core(kind, "pods") && subresource == "eviction") {

@@ -32,6 +32,7 @@ using WebhookPtr = std::shared_ptr<const Webhook>;
 class Webhooks {
 public:
     const std::vector<WebhookPtr>& of(Phase phase) const { return all_[index(phase)]; }
+    bool empty() const { return all_[0].empty() && all_[1].empty(); }
     /// A null configuration is gone.
     void put(Phase phase, const std::string& name, const api::Value& configuration);
 
