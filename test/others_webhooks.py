@@ -77,6 +77,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         request = review["request"]
         if path == "convert":
             return self.answer(json.dumps(conversion(request)))
+        if path.startswith("count/"):
+            return self.count(request)
         return getattr(self, path.replace("-", "_"))(request)
 
     def answer(self, text: str, code: int = 200, kind: str = "application/json") -> None:
@@ -93,6 +95,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def echo(self, request: dict) -> None:
         self.answer(json.dumps(echoed(request)))
+
+    def count(self, request: dict) -> None:
+        """Writes down how often, and after whom, it was asked."""
+        labels = request["object"]["metadata"].get("labels") or {}
+        name = self.path.split("?")[0].rsplit("/", 1)[-1]
+        seen = {**labels, "asked": labels.get("asked", "") + name}
+        self.answer(json.dumps({**ADMISSION, "response": {"uid": request["uid"], "allowed": True, **patch(
+            {"op": "add", "path": "/metadata/labels", "value": seen})}}))
 
     def garbage(self, _) -> None:
         self.answer("nonsense")

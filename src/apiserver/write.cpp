@@ -38,8 +38,8 @@ Value tracked(Context& context, const Exchange& exchange, const api::Kind& kind,
               std::string_view subresource, const Value& before, Value after) {
     api::ApplyRequest request;
     request.manager = field_manager(exchange.request);
-    // Where only a webhook knows the stored form, it is recorded as the client sent it.
-    const bool as_sent = kind.by_webhook && subresource != "scale";
+    // Of added kinds it is recorded in the version that the client sent.
+    const bool as_sent = kind.stored_schema != nullptr && subresource != "scale";
     request.api_version = as_sent ? api::to_api_version({kind.group, exchange.version->name})
                                   : stored_api_version(kind);
     request.subresource = subresource;

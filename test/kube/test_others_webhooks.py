@@ -266,10 +266,52 @@ def conversions(s: Session, hooks: Webhooks) -> None:
         s.ask("POST", one, tab(f"s-{name}", "v1", {"host": "x"}, say=json.dumps(say)))
         s.ask("GET", f"{two}/s-{name}")
         s.ask("DELETE", f"{one}/s-{name}")
-    s.ask("DELETE", f"{CRDS}/crontabs.{group}")
+    s.server.ask("DELETE", f"{CRDS}/crontabs.{group}")
 
 
-@pytest.mark.parametrize("case", [bad_answers, ignored_failures, refusals, patches, reviews, mutating_reviews, conditions, faults, conversions],
+def orders(s: Session, hooks: Webhooks) -> None:
+    """Who is asked after whom, and who again: each adds its letter to a label."""
+    def one(letter: str, **more) -> dict:
+        return webhook(letter, hooks.client(f"count/{letter}"), **more)
+    never, needed = {"reinvocationPolicy": "Never"}, {"reinvocationPolicy": "IfNeeded"}
+    configure(s, "Mutating", "b", one("b", **needed), one("c", **never), one("a", **needed))
+    configure(s, "Mutating", "a", one("z", **needed), one("y", **never))
+    configure(s, "Mutating", "c", one("d", objectSelector={"matchExpressions": [{"key": "asked", "operator": "Exists"}]}, **needed),
+              one("e", objectSelector={"matchExpressions": [{"key": "asked", "operator": "DoesNotExist"}]}, **needed))
+    s.ask("POST", maps(s), config_map("a", data={"k": "u"}))
+    s.ask("PATCH", maps(s, "a"), {"data": {"k": "v"}}, kind=MERGE)
+    s.ask("GET", maps(s, "a"))
+
+
+def equivalents(s: Session, hooks: Webhooks) -> None:
+    """A kind of two versions, and webhooks that know one of them."""
+    group = f"{s.ns}.example.com"
+    crd = crontabs(group, {})
+    crd["spec"]["conversion"] = {"strategy": "None"}
+    for version in crd["spec"]["versions"]:
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = {"host": {"type": "string"}}
+    aside(s, CRDS, crd)
+    two = f"/apis/{group}/v2/namespaces/{s.ns}/crontabs"
+    deadline = time.time() + 30
+    while s.server.ask("GET", two).status != 200:
+        assert time.time() < deadline, "the kind is not served in time"
+        time.sleep(0.2)
+    rules = [{"operations": ["*"], "apiGroups": [group], "apiVersions": ["v1"], "resources": ["crontabs", "crontabs/status"]}]
+
+    def tab(name: str) -> dict:
+        return {"apiVersion": f"{group}/v2", "kind": "CronTab", "metadata": {"name": name}, "spec": {"host": "x"}}
+    s.ask("POST", two, tab("a"))
+    configure(s, "Validating", "exact", webhook("exact", hooks.client("echo"), rules, matchPolicy="Exact"))
+    s.ask("POST", two, tab("b"))
+    configure(s, "Validating", "equivalent", webhook("equivalent", hooks.client("echo"), rules))
+    s.ask("POST", two, tab("c"))
+    s.ask("PATCH", f"{two}/a/status", {"status": {"seen": True}}, kind=MERGE)
+    s.ask("DELETE", f"{two}/a")
+    s.ask("POST", two.replace("v2", "v1"), {**tab("d"), "apiVersion": f"{group}/v1"})
+    s.server.ask("DELETE", f"{CRDS}/crontabs.{group}")
+
+
+@pytest.mark.parametrize("case", [bad_answers, ignored_failures, refusals, patches, reviews, mutating_reviews, conditions, faults, conversions, orders, equivalents],
                          ids=lambda case: case.__name__)
 def test_the_same_answers(world, hooks, case):
     compare(world, case, hooks)

@@ -1,4 +1,4 @@
-# test/e2e/test_others_webhooks.py - webhooks of somebody else: they answer well, badly or not at all, and the server goes on.
+# test/e2e/test_hostile_webhooks.py - webhooks of somebody else: they answer well, badly or not at all, and the server goes on.
 import base64
 import json
 import pathlib
