@@ -7,6 +7,7 @@
 
 #include "api/json.h"
 #include "api/webhook_client.h"
+#include "api/yaml.h"
 #include "apiserver/commit.h"
 #include "apiserver/exchange.h"
 #include "apiserver/service_endpoint.h"
@@ -74,6 +75,30 @@ std::string refusal_text(const net::Response& response) {
     if (type.empty() || type.starts_with("text/"))
         said = trim(std::string_view(*response.body).substr(0, longest_shown));
     return code_text(response.status, said);
+}
+
+/// JSON, or YAML, as the reference's clients read it; or what is wrong with it.
+std::variant<Value, std::string> document_in(const std::string& body) {
+    auto json = api::parse_json(body);
+    Value document;
+    if (auto* good = std::get_if<api::Parsed>(&json)) {
+        document = std::move(good->value);
+    } else {
+        auto yaml = api::parse_yaml(body);
+        auto* documents = std::get_if<std::vector<api::Parsed>>(&yaml);
+        if (documents == nullptr || documents->size() != 1)
+            return std::get<api::ParseError>(json).text;
+        document = std::move(documents->front().value);
+    }
+    if (document.is_null()) document = Value::object();
+    if (document.is_object()) return document;
+    const std::string type = document.is_array()     ? "array"
+                             : document.is_string()  ? "string"
+                             : document.is_boolean() ? "bool"
+                                                     : "number";
+    return "json: cannot unmarshal " + type +
+           R"( into Go value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; )"
+           R"(Kind string "json:\"kind,omitempty\"" })";
 }
 
 struct Wrong {
@@ -205,12 +230,10 @@ WebhookAnswer read_answer(const net::Response& response) {
         return "0-length response with status code: " + std::to_string(response.status) +
                " and content type: " + std::string(response.headers.get("Content-Type"));
     }
-    auto parsed = api::parse_json(body);
-    if (const auto* problem = std::get_if<api::ParseError>(&parsed))
-        return "couldn't get version/kind; json parse error: " + problem->text;
-    Value document = std::move(std::get<api::Parsed>(parsed).value);
-    if (!document.is_object())
-        return std::string("couldn't get version/kind; json parse error: it is not an object");
+    auto parsed = document_in(body);
+    if (const auto* problem = std::get_if<std::string>(&parsed))
+        return "couldn't get version/kind; json parse error: " + *problem;
+    Value document = std::move(std::get<Value>(parsed));
     if (document["kind"].text_or("") == "Status" && document["status"].text_or("") != "Success")
         return document["message"].text();
     return document;
