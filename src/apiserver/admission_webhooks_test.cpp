@@ -197,6 +197,20 @@ TEST_CASE("a write whose object changed meanwhile begins anew, or is a conflict"
     CHECK(whole->reason() == "Conflict");
 }
 
+TEST_CASE("a namespace that goes while a webhook is asked takes nothing more") {
+    WebhookServer server;
+    const std::string spaces = "/api/v1/namespaces";
+    server.post(spaces, R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n"}})");
+    server.configure(Phase::validating, hook("v"));
+    const ReplyPtr made = server.post(spaces + "/n/configmaps", map_named("a"));
+    CHECK(server.remove(spaces + "/n")->status == 200);
+    const PlayedCall call = server.webhooks.calls[0];
+    call.answer(review_answer(call, true));
+    server.loop.run();
+    CHECK(made->status == 403);
+    CHECK(made->message().find("because it is being terminated") != std::string::npos);
+}
+
 TEST_CASE("who is asked about what") {
     WebhookServer server;
     const std::string all = R"([{"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],)"

@@ -15,6 +15,7 @@ namespace {
 using api::Value;
 
 constexpr Duration patience = seconds(30);
+constexpr int questions_max = 200;  // Of one exchange; a write needs a handful.
 
 std::string api_version_of(const api::Kind& kind, std::string_view version) {
     return api::to_api_version({kind.group, std::string(version)});
@@ -48,6 +49,9 @@ NotYetKnown question(Context& context, Exchange& exchange, const api::Kind& kind
     review->version = *version;
     if (exchange.conversions == nullptr)
         exchange.conversions = std::make_shared<KnownConversions>();
+    // A webhook whose answers change with the hour could keep a write going for ever.
+    if (++exchange.conversions->questions > questions_max)
+        throw failed("conversion webhook for " + kind.kind + " is asked again and again");
     return {[&context, review, webhook = kind.conversion, known = exchange.conversions](
                 NotYetKnown::Done again, NotYetKnown::Refuse refuse) {
         call_webhook(context, (*webhook)["clientConfig"], conversion_document(*review), patience,

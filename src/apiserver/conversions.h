@@ -27,6 +27,7 @@ struct NotYetKnown {
 /// The answers that an exchange has got: by version and content of what was converted.
 struct KnownConversions {
     std::map<std::string, api::Value> made;
+    int questions = 0;
 };
 
 /// A stored object in a served version, and the way back; as in stored.h, but for all kinds.

@@ -257,6 +257,33 @@ TEST_CASE("what was stored by an older definition is brought up to date by the n
     CHECK(server.webhooks.calls.empty());
 }
 
+TEST_CASE("somebody else writes while a webhook converts") {
+    // Before which of the answers he does: at every point of the write.
+    for (std::size_t when = 0; when < 6; ++when) {
+        CAPTURE(when);
+        ConvertingServer server;
+        server.post(tabs_in("v1"), tab_v1("a"));
+        server.webhooks.play = nullptr;
+        const ReplyPtr slow = server.merge(tabs_in("v2") + "/a", R"({"spec":{"hosts":["x"]}})");
+        bool written = false;
+        for (std::size_t i = 0; slow->answers == 0 && i < server.webhooks.calls.size(); ++i) {
+            if (i == when) {
+                const std::string label = R"({"metadata":{"labels":{"by":"other"}}})";
+                CHECK(server.merge(tabs_in("v1") + "/a", label)->status == 200);
+                written = true;
+            }
+            const PlayedCall call = server.webhooks.calls[i];
+            call.answer(conversion_answer(call));
+            server.loop.run();
+        }
+        CHECK_MESSAGE(slow->status == 200, slow->text);
+        CHECK(slow->json()["spec"]["hosts"] == api::Value::array({"x"}));
+        const api::Value now = server.get(tabs_in("v1") + "/a")->json();
+        CHECK(now["spec"]["host"].text() == "x");
+        CHECK(now["metadata"]["labels"]["by"].text() == (written ? "other" : ""));
+    }
+}
+
 TEST_CASE("an admission webhook that wants another version has it converted") {
     ConvertingServer server;
     PlayedWebhook hook;

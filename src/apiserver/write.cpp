@@ -149,6 +149,8 @@ struct Writing {
     bool asks = true;  // Webhooks.
 
     bool creates() const { return newest.object.is_null(); }
+    /// Others may have been served since it began: a webhook was asked, or had to convert.
+    bool waited() const { return reviewed->waited || kind.by_webhook; }
     Value& object() const { return reviewed->object; }
     const Value& old() const { return newest.object; }
     const std::string& ns() const { return exchange->route.ns; }
@@ -166,13 +168,10 @@ void admit_own(Writing& writing) {
 void settle_new(Writing& writing) {
     const api::Kind& kind = writing.kind;
     Value& object = writing.object();
-    if (writing.reviewed->waited) {
+    if (writing.waited()) {
         Value& metadata = object.at("metadata");
         if (kind.namespaced) metadata.set("namespace", writing.ns());
         if (kind.has_status && !keeps_first_status(kind)) object.erase("status");
-        if (kind.namespaced)
-            check_namespace(writing.context, *writing.exchange, writing.ns(), writing.name());
-        check_not_ending(writing.context, kind, writing.name());
     }
     fill_new_identity(writing.context, kind, object);
     reset_status(kind, object);
@@ -190,7 +189,7 @@ void settle_present(Writing& writing) {
 
 /// Others were served while webhooks were asked: is it still the write that they were asked about?
 bool is_outdated(const Writing& writing) {
-    if (!writing.reviewed->waited) return false;
+    if (!writing.waited()) return false;
     const api::Kind& kind = writing.kind;
     Context& context = writing.context;
     if (context.kinds.find(kind.group, kind.plural) == nullptr) throw no_such_resource();
@@ -200,7 +199,12 @@ bool is_outdated(const Writing& writing) {
         context.addresses.is_taken(address)) {
         return true;
     }
-    if (writing.creates()) return false;
+    if (writing.creates()) {
+        if (kind.namespaced)
+            check_namespace(context, *writing.exchange, writing.ns(), writing.name());
+        check_not_ending(context, kind, writing.name());
+        return false;
+    }
     return newest_of(context, kind, writing.old()["metadata"]["namespace"].text_or(""),
                      writing.old()["metadata"]["name"].text_or(""))
                .revision != writing.newest.revision;
