@@ -26,6 +26,7 @@
 #include "apps/up/outside.h"
 #include "apps/up/process.h"
 #include "apps/up/process_metrics.h"
+#include "apps/up/webhook_client.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -172,6 +173,7 @@ private:
     net::AsioLoop agent_loop_;
     std::shared_ptr<Metrics> metrics_ = std::make_shared<Metrics>();  // Any thread.
     std::unique_ptr<store::Store> store_;
+    std::unique_ptr<WebhookClient> webhooks_;  // state_loop_
     std::unique_ptr<apiserver::Server> server_;
     std::unique_ptr<net::Server> front_;  // Has threads of its own; requests go to state_loop_.
     std::unique_ptr<kube::InProcessTransport> control_transport_;  // control_loop_
@@ -217,6 +219,10 @@ void Parts::make_server() {
     options.metrics = metrics_;
     add_process_metrics(metrics_);
     server_ = std::make_unique<apiserver::Server>(*store_, state_loop_, std::move(options));
+    webhooks_ = std::make_unique<WebhookClient>(
+        state_loop_,
+        [this](const std::string& host, int port) { return network_.dial(host, port); });
+    server_->set_webhook_caller(webhooks_.get());
     front_->add_listener(network_.listen(agent::kApiServiceAddress, 443));
 }
 
@@ -349,7 +355,10 @@ void Parts::stop(Pods pods) {
         outside_ = nullptr;
         control_transport_ = nullptr;
     });
-    run_on(state_loop_, [this] { server_ = nullptr; });
+    run_on(state_loop_, [this] {
+        server_ = nullptr;
+        webhooks_ = nullptr;
+    });
     agent_loop_.stop();
     control_loop_.stop();
     // The journal writes what is still under way before it goes.

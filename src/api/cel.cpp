@@ -379,6 +379,13 @@ void define_both(Evaluation& evaluation, const Value& self, const Value* old_sel
     if (old_self != nullptr) evaluation.define("oldSelf", *old_self);
 }
 
+CelRule::Answer answer_of(Evaluation& evaluation, const Node& root) {
+    Operand found = evaluation.run(root);
+    if (found.value == nullptr) return {false, std::move(found.trouble), evaluation.steps()};
+    if (!found.value->is_boolean()) return {false, "no such overload", evaluation.steps()};
+    return {found.value->as_boolean(), {}, evaluation.steps()};
+}
+
 bool mentions(const Node& node, std::string_view name) {
     if (node.kind == Node::Kind::name && node.text == name) return true;
     for (const auto& child : node.children) {
@@ -406,10 +413,15 @@ CelRule::Answer CelRule::ask(const Value& self, const Value* old_self) const {
     VERIFY(root_ != nullptr && (!of_change_ || old_self != nullptr));
     Evaluation evaluation;
     define_both(evaluation, self, old_self);
-    Operand found = evaluation.run(*root_);
-    if (found.value == nullptr) return {false, std::move(found.trouble), evaluation.steps()};
-    if (!found.value->is_boolean()) return {false, "no such overload", evaluation.steps()};
-    return {found.value->as_boolean(), {}, evaluation.steps()};
+    return answer_of(evaluation, *root_);
+}
+
+CelRule::Answer CelRule::ask(std::span<const Name> names) const {
+    VERIFY(root_ != nullptr);
+    Evaluation evaluation;
+    for (const auto& [name, value] : names)
+        evaluation.define(name, *value);
+    return answer_of(evaluation, *root_);
 }
 
 std::optional<Value> CelRule::value(const Value& self, const Value* old_self) const {

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "api/value.h"
 
@@ -37,6 +39,9 @@ public:
     };
     /// Requires: it was parsed. `old_self` may be null when the rule is not of a change.
     Answer ask(const Value& self, const Value* old_self) const;
+    /// The same with other names in scope than self and oldSelf.
+    using Name = std::pair<std::string_view, const Value*>;
+    Answer ask(std::span<const Name> names) const;
     /// What it comes to, of whatever type; absent when it could not be said.
     std::optional<Value> value(const Value& self, const Value* old_self) const;
 

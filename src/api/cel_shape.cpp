@@ -17,7 +17,9 @@ public:
     explicit Shapes(const Value& document) {
         scope_.emplace_back("self", &document);
         scope_.emplace_back("oldSelf", &document);
+        root_ = &document;
     }
+    explicit Shapes(std::span<const CelRule::Name> names) : scope_(names.begin(), names.end()) {}
     const Value* of(const Node& node);
     const std::string& fault() const { return fault_; }
 
@@ -27,6 +29,7 @@ private:
     const Value* of_macro(const Node& node);
 
     std::vector<std::pair<std::string, const Value*>> scope_;
+    const Value* root_ = nullptr;  // Of a whole object, which has metadata that no schema names.
     std::string fault_;
 };
 
@@ -55,7 +58,7 @@ const Value* Shapes::of_field(const Node& node) {
         return nullptr;
     }
     const bool root =
-        object == scope_[0].second || (*object)["x-kubernetes-embedded-resource"].boolean_or(false);
+        object == root_ || (*object)["x-kubernetes-embedded-resource"].boolean_or(false);
     if (root && (node.text == "apiVersion" || node.text == "kind" || node.text == "metadata"))
         return nullptr;
     const Value* found = (*object)["properties"].find(node.text);
@@ -104,6 +107,12 @@ const Value* Shapes::of(const Node& node) {
 
 std::string undeclared_in(const CelRule& rule, const Value& document) {
     Shapes shapes(document);
+    shapes.of(*rule.root());
+    return shapes.fault();
+}
+
+std::string undeclared_among(const CelRule& rule, std::span<const CelRule::Name> names) {
+    Shapes shapes(names);
     shapes.of(*rule.root());
     return shapes.fault();
 }

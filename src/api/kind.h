@@ -82,7 +82,8 @@ struct Kind {
     // Of kinds that came with a CustomResourceDefinition only:
     std::string list_kind;                        // Empty: the kind and "List".
     std::shared_ptr<const Schema> stored_schema;  // Of the stored version, which may not be served.
-    bool by_webhook = false;                      // Versions are made of each other by a webhook.
+    bool by_webhook = false;                      // Versions are made of each other by a webhook:
+    std::shared_ptr<const Value> conversion;      // this one; as the definition has it.
     bool reread = false;    // Stored bytes may be of an older definition: not sent as they are.
     std::string stored_as;  // Plural in the core group under which it is kept; empty: its own. Only
                             // events.k8s.io has it; its `convert` then goes from and to core/v1,

@@ -52,7 +52,7 @@ void check_removal(const api::Kind& kind, const Value& old) {
     }
 }
 
-void admit_built_in(Context& context, Exchange& exchange, const api::Kind& kind,
+void admit_built_in(Context& context, const Exchange& exchange, const api::Kind& kind,
                     Operation operation, std::string_view subresource, Value& object,
                     const Value& old) {
     if (operation == Operation::remove) {
@@ -61,12 +61,6 @@ void admit_built_in(Context& context, Exchange& exchange, const api::Kind& kind,
     }
     if (!subresource.empty()) return;
     if (is_core(kind, "pods")) admit_pod(context, object, old);
-    if (is_definition(kind)) {
-        set_definition_status(context, object);
-        for (std::string& warning : definition_warnings(object))
-            exchange.warnings.push_back(std::move(warning));
-    }
-    if (is_core(kind, "services")) admit_service(context, kind, object, old);
     if (kind.group == "rbac.authorization.k8s.io") {
         admit_rbac(context, exchange, kind, object, old);
     }
@@ -176,6 +170,13 @@ std::optional<api::Admission::Denial> admit(Context& context, Exchange& exchange
     }
     object = std::move(request.object);
     return refused;
+}
+
+void allot(Context& context, const api::Kind& kind, std::string_view subresource, Value& object,
+           const Value& old) {
+    if (!subresource.empty()) return;
+    if (is_core(kind, "services")) admit_service(context, kind, object, old);
+    if (is_definition(kind)) set_definition_status(context, object);
 }
 
 bool keeps_first_status(const api::Kind& kind) {

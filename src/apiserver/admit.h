@@ -35,6 +35,11 @@ void admit_service(Context& context, const api::Kind& kind, api::Value& service,
 void admit_rbac(Context& context, const Exchange& exchange, const api::Kind& kind,
                 const api::Value& object, const api::Value& old);
 
+/// What the server gives itself once nobody changes the object any more: a service's addresses, a
+/// definition's status. Nothing is taken by it: the write does that.
+void allot(Context& context, const api::Kind& kind, std::string_view subresource,
+           api::Value& object, const api::Value& old);
+
 /// True for nodes, which come with their status.
 bool keeps_first_status(const api::Kind& kind);
 

@@ -6,6 +6,7 @@
 
 #include "api/json.h"
 #include "api/yaml.h"
+#include "apiserver/conversions.h"
 #include "apiserver/stored.h"
 #include "apiserver/table.h"
 #include "base/log.h"
@@ -22,6 +23,26 @@ std::string warning_text(const std::string& warning) {
         text += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
     }
     return text + "\"";
+}
+
+/// Each once, and not more of them than fits into an answer's head.
+std::vector<std::string> said_warnings(const std::vector<std::string>& given) {
+    constexpr std::size_t all_max = 4096, each_max = 256;
+    std::vector<std::string> said;
+    std::size_t size = 0;
+    for (const std::string& warning : given) {
+        if (std::find(said.begin(), said.end(), warning) != said.end()) continue;
+        size += warning.size();
+        said.push_back(warning);
+    }
+    if (size <= all_max) return said;
+    size = 0;
+    for (std::size_t i = 0; i < said.size(); ++i) {
+        if (said[i].size() > each_max) said[i] = said[i].substr(0, each_max) + "...";
+        size += said[i].size();
+        if (size > all_max) said.resize(i);
+    }
+    return said;
 }
 
 /// Smaller answers are not worth the time; kube-apiserver's limit.
@@ -42,7 +63,7 @@ net::Response response_of(const Exchange& exchange, int code, Bytes body, std::s
     response.status = code;
     response.headers.add("Content-Type", std::move(type));
     response.headers.add("Cache-Control", "no-cache, private");
-    for (const std::string& warning : exchange.warnings) {
+    for (const std::string& warning : said_warnings(exchange.warnings)) {
         response.headers.add("Warning", warning_text(warning));
     }
     response.body = std::move(body);
@@ -135,30 +156,39 @@ void send_object(Context& context, Exchange& exchange, int code, const api::Valu
         return;
     }
     api::Value tree = stored.is_null() && bytes != nullptr ? read_stored(*bytes) : stored;
-    tree = in_version(*exchange.kind, std::move(tree), exchange.version->name);
+    tree = shown_in(context, exchange, *exchange.kind, std::move(tree), exchange.version->name);
     send_value(exchange, code, shaped(exchange, std::move(tree), context.loop.now()));
 }
 
-void guarded(const ExchangePtr& exchange, const std::function<void()>& step) {
-    const auto refuse = [&](const StatusError& error) {
-        if (!exchange->answered) {
+void guarded(const ExchangePtr& exchange, const std::function<void()>& step,
+             const std::function<void(const StatusError&)>& refuse) {
+    const auto refused = [&](const StatusError& error) {
+        if (refuse != nullptr) {
+            refuse(error);
+        } else if (!exchange->answered) {
             send_error(*exchange, error);
-            return;
+        } else {
+            log_error("apiserver", exchange->request.method + " " + exchange->request.path +
+                                       ", already answered: " + error.what());
         }
-        log_error("apiserver", exchange->request.method + " " + exchange->request.path +
-                                   ", already answered: " + error.what());
     };
     try {
         step();
+    } catch (const NotYetKnown& needed) {
+        needed.find_out([exchange, step, refuse] { guarded(exchange, step, refuse); },
+                        [exchange, refuse](const StatusError& error) {
+                            guarded(
+                                exchange, [error] { throw StatusError(error); }, refuse);
+                        });
     } catch (const StatusError& error) {
-        refuse(error);
+        refused(error);
     } catch (const Error& error) {
-        refuse(StatusError(error.reason(), error.what()));
+        refused(StatusError(error.reason(), error.what()));
     } catch (const std::exception& error) {
         log_error("apiserver",
                   exchange->request.method + " " + exchange->request.path + ": " + error.what());
-        refuse(StatusError(Reason::internal_error,
-                           std::string("Internal error occurred: ") + error.what()));
+        refused(StatusError(Reason::internal_error,
+                            std::string("Internal error occurred: ") + error.what()));
     }
 }
 

@@ -13,6 +13,10 @@ namespace muster::apiserver {
 namespace {
 
 constexpr Duration event_life = hours(1);
+constexpr std::string_view mutating_key =
+    "/admissionregistration.k8s.io/mutatingwebhookconfigurations/";
+constexpr std::string_view validating_key =
+    "/admissionregistration.k8s.io/validatingwebhookconfigurations/";
 
 bool starts_with(std::string_view text, std::string_view prefix) {
     return text.substr(0, prefix.size()) == prefix;
@@ -34,6 +38,10 @@ void update_indexes(Context& context, const std::string& key, const api::Value& 
         }
     } else if (starts_with(key, "/apiextensions.k8s.io/")) {
         put_definition(context, name, object, revision);
+    } else if (starts_with(key, mutating_key)) {
+        context.webhooks.put(Phase::mutating, std::string(name), object);
+    } else if (starts_with(key, validating_key)) {
+        context.webhooks.put(Phase::validating, std::string(name), object);
     } else if (starts_with(key, "/core/services/")) {
         context.addresses.put(key, object);
     } else if (starts_with(key, "/core/events/") && !object.is_null()) {

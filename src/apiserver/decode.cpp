@@ -250,6 +250,34 @@ Value typed_object(Exchange& exchange, Decoded decoded) {
     return std::move(object);
 }
 
+Value mutated_object(const api::Kind& kind, const api::Version& version, Value object) {
+    const auto refuse = [](const std::string& why) {
+        return StatusError(Reason::internal_error, "Internal error occurred: " + why);
+    };
+    if (!object.is_object() || !object["metadata"].is_object())
+        throw refuse("a webhook made something of the object that is none");
+    const std::string api_version = api::to_api_version({kind.group, version.name});
+    if (object["kind"].text_or("") != kind.kind ||
+        object["apiVersion"].text_or("") != api_version) {
+        throw refuse("a webhook may not make " + object["apiVersion"].text() + ", Kind=" +
+                     object["kind"].text() + " of " + api_version + ", Kind=" + kind.kind);
+    }
+    const api::Schema& schema = *version.schema;
+    api::prune(schema, object);
+    api::apply_defaults(schema, object);
+    const std::vector<api::FieldError> wrong = api::validate(schema, object);
+    for (const api::FieldError& error : wrong) {
+        if (!kind.custom && error.reason == "FieldValueTypeInvalid")
+            throw refuse(error.field + ": " + error.text);
+    }
+    if (!wrong.empty()) throw invalid(kind, object["metadata"]["name"].text_or(""), wrong);
+    if (!kind.custom) {
+        api::canonicalize(schema, object);
+        drop_what_is_empty(object);
+    }
+    return object;
+}
+
 /// Who applies says of which version and kind his fields are.
 void check_applied_type(const Exchange& exchange, const Value& object) {
     check_type_is_text(object);

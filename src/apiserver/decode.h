@@ -31,6 +31,10 @@ Decoded decode_yaml(std::string_view text);
 /// Throws StatusError.
 api::Value typed_object(Exchange& exchange, Decoded decoded);
 
+/// An object that a webhook has changed, in a version of its kind: pruned, with its defaults.
+/// Throws StatusError when it no longer is one.
+api::Value mutated_object(const api::Kind& kind, const api::Version& version, api::Value object);
+
 /// An incomplete object of a patch ("apply"): apiVersion, kind and unknown fields are checked;
 /// nothing is defaulted, nothing has to be there.
 api::Value typed_part(Exchange& exchange, Decoded decoded);

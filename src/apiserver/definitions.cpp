@@ -207,13 +207,19 @@ void empty_definition(Context& context, const api::GroupResource& resource) {
     exchange->held = kind;
     for (const store::Entry& entry : context.store.range(key_prefix(*kind), "", everything)) {
         const auto [ns, name] = place_of(entry.key);
-        try {
-            remove_object(context, exchange, *kind, ns, name, {}, [](const Removal&) {});
-        } catch (const StatusError& error) {
-            // One that went meanwhile is what was wanted.
-            if (error.reason() != Reason::not_found)
-                log_warning("apiserver", "of " + name_of(resource) + ": " + error.what());
-        }
+        Removing removing;
+        removing.ns = ns;
+        removing.name = name;
+        removing.asked = Removing::Asked::already;
+        removing.done = [](const Removal&) {};
+        guarded(
+            exchange,
+            [&context, exchange, removing] { remove_object(context, exchange, removing); },
+            [resource](const StatusError& error) {
+                // One that went meanwhile is what was wanted.
+                if (error.reason() != Reason::not_found)
+                    log_warning("apiserver", "of " + name_of(resource) + ": " + error.what());
+            });
     }
     after_removal(context, resource);
 }
@@ -248,14 +254,6 @@ void set_definition_status(Context& context, Value& crd) {
                       {"Established", "False", "NotAccepted", "not all names are accepted"});
     }
     add_stored_version(crd);
-}
-
-std::vector<std::string> definition_warnings(const Value& crd) {
-    const Value& spec = crd["spec"];
-    const bool own = is_own(api::resource_of_crd(crd));
-    if (own || spec["conversion"]["strategy"].text_or("") != "Webhook") return {};
-    if (spec["versions"].size() < 2) return {};
-    return {"conversion webhooks are not called by this server: only the stored version is served"};
 }
 
 void begin_definition_removal(Context& context, Value& crd) {

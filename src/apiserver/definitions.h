@@ -18,9 +18,6 @@ bool is_own_definition(std::string_view name);
 /// Of kinds that the server has anyway, the definition is kept and changes nothing.
 void set_definition_status(Context& context, api::Value& crd);
 
-/// What of a definition is not done as it says.
-std::vector<std::string> definition_warnings(const api::Value& crd);
-
 /// On its way to be deleted: it stays until its objects are gone.
 void begin_definition_removal(Context& context, api::Value& crd);
 

@@ -227,22 +227,6 @@ TEST_CASE("versions differ in name only when nothing converts them") {
     CHECK(group["versions"].size() == 2);
 }
 
-TEST_CASE("with a conversion webhook only what is stored is served") {
-    TestServer server;
-    std::string crd = cron_tab();
-    crd.replace(
-        crd.rfind("]}}"), 3,
-        R"(,{"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":)"
-        R"({"type":"object"}}}],"conversion":{"strategy":"Webhook","webhook":{)"
-        R"("conversionReviewVersions":["v1"],"clientConfig":{"url":"https://localhost/c"}}}}})");
-    const ReplyPtr made = server.post(crds, crd);
-    REQUIRE_MESSAGE(made->status == 201, made->text);
-    CHECK(made->headers.get("Warning").find("conversion webhooks are not called") !=
-          std::string::npos);
-    CHECK(server.post(tabs, tab("a"))->status == 201);
-    CHECK(server.get("/apis/stable.example.com/v2/crontabs")->status == 404);
-}
-
 TEST_CASE("kinds that are served anyway have a definition, which changes nothing") {
     TestServer server;
     const std::string path = crds + "/clusterqueues.kueue.x-k8s.io";

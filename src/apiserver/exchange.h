@@ -21,6 +21,7 @@
 #include "apiserver/service_addresses.h"
 #include "apiserver/status_error.h"
 #include "apiserver/user.h"
+#include "apiserver/webhook_rules.h"
 #include "net/http.h"
 #include "store/store.h"
 
@@ -28,6 +29,8 @@ namespace muster::apiserver {
 
 class RequestMetrics;
 class WatchStream;
+class WebhookCaller;
+struct KnownConversions;
 
 /// A request, taken apart, and the way back.
 struct Exchange {
@@ -41,6 +44,9 @@ struct Exchange {
     const api::Version* version = nullptr;  // Not null when `kind` is not.
     std::vector<std::string> warnings;      // Go out as Warning headers.
     bool answered = false;                  // An answer has begun; there can be no other.
+    std::string chosen_name;                // Of the object to create, when the server made one up.
+    int repeats = 0;  // How often a write began anew, because others came before it.
+    std::shared_ptr<KnownConversions> conversions;  // Null until a webhook was asked.
     /// What the answer is counted as: dry_run, group, resource, scope, subresource, verb, version.
     std::shared_ptr<std::vector<std::string>> described =
         std::make_shared<std::vector<std::string>>(7);
@@ -81,10 +87,12 @@ struct Context {
     Node* node = nullptr;
     std::vector<api::AdmissionHook> hooks;
     std::map<std::pair<api::GroupResource, std::string>, Server::Answer> answers;
+    WebhookCaller* caller = nullptr;  // The way to webhooks; null: there is none.
     std::vector<Server::View> views;
 
     // Indexes, told of every staged write (see commit.h).
     Rbac rbac;
+    Webhooks webhooks;
     ServiceAddresses addresses;
     std::shared_ptr<Metrics> metrics;
     std::shared_ptr<RequestMetrics> requests;             // Of `metrics`; set by the server.
@@ -118,7 +126,10 @@ struct Context {
     std::shared_ptr<int> alive = std::make_shared<int>(0);
 };
 
-/// Runs a step of a request; a refusal becomes its answer. One of the three catches of the program.
-void guarded(const ExchangePtr& exchange, const std::function<void()>& step);
+/// Runs a step of a request; a refusal becomes its answer, or goes to `refuse` when that is given.
+/// A step that lacks what a webhook knows is done again when that is there. One of the three
+/// catches of the program.
+void guarded(const ExchangePtr& exchange, const std::function<void()>& step,
+             const std::function<void(const StatusError&)>& refuse = nullptr);
 
 }  // namespace muster::apiserver

@@ -133,7 +133,7 @@ void check_kept(const api::Kind& kind, const Value& old, const Value& object) {
 
 }  // namespace
 
-void fill_new_name(Context& context, const Exchange& exchange, Value& object) {
+void fill_new_name(Context& context, Exchange& exchange, Value& object) {
     const api::Kind& kind = *exchange.kind;
     Value& metadata = object.at("metadata");
     if (kind.namespaced) {
@@ -150,7 +150,11 @@ void fill_new_name(Context& context, const Exchange& exchange, Value& object) {
     std::string name = metadata["name"].text();
     const std::string base = metadata["generateName"].text();
     if (name.empty() && !base.empty()) {
-        name = base.substr(0, longest_generated_base) + context.random.suffix(5);
+        if (exchange.chosen_name.empty()) {
+            exchange.chosen_name =
+                base.substr(0, longest_generated_base) + context.random.suffix(5);
+        }
+        name = exchange.chosen_name;
         metadata.set("name", name);
     }
     if (name.empty()) {
@@ -201,7 +205,7 @@ void carry_metadata(const api::Kind& kind, const Value& old, store::Revision rev
 bool has_generation(const api::Kind& kind) {
     if (kind.custom) return true;
     if (kind.group == "batch" || kind.group == "apps" || kind.group == "scheduling.k8s.io" ||
-        kind.group == "apiextensions.k8s.io") {
+        kind.group == "apiextensions.k8s.io" || kind.group == "admissionregistration.k8s.io") {
         return true;
     }
     return kind.group.empty() && kind.plural == "pods";

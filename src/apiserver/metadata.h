@@ -14,7 +14,8 @@ namespace muster::apiserver {
 
 /// Name and namespace of a new object. Throws StatusError when they are missing, wrong or do not go
 /// with the path. What only the server gives is taken out.
-void fill_new_name(Context& context, const Exchange& exchange, api::Value& object);
+/// A name that the server makes up is that of the whole exchange.
+void fill_new_name(Context& context, Exchange& exchange, api::Value& object);
 
 /// Its uid, creationTimestamp and generation.
 void fill_new_identity(Context& context, const api::Kind& kind, api::Value& object);

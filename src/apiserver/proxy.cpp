@@ -8,6 +8,7 @@
 #include "apiserver/commit.h"
 #include "apiserver/proxy_answer.h"
 #include "apiserver/selector.h"
+#include "apiserver/service_endpoint.h"
 #include "apiserver/status_error.h"
 #include "apiserver/stored.h"
 #include "apiserver/subresources.h"
@@ -42,11 +43,6 @@ Target target_of(const std::string& kind, const std::string& text) {
     if (parts.size() == 2) target.port = parts[1];
     return target;
 }
-
-struct Endpoint {
-    std::string address;
-    int port = 0;
-};
 
 int named_port(const Value& pod, std::string_view name) {
     for (const Value& container : pod["spec"]["containers"].items()) {
@@ -93,34 +89,11 @@ const Value& service_port(const Value& service, const std::string& wanted) {
                                       : "\": it has no port \"" + wanted + "\""));
 }
 
-/// An endpoint of the service's slices that is ready.
-std::optional<Endpoint> sliced_endpoint(Context& context, const std::string& ns,
-                                        const std::string& service, const Value& port) {
-    const api::Kind* kind = api::find_kind("discovery.k8s.io", "endpointslices");
-    if (kind == nullptr) return std::nullopt;
-    for (const store::Entry& entry : context.store.range(key_prefix(*kind, ns), "", 100'000)) {
-        if (entry.value->find(service) == std::string::npos) continue;
-        const Value slice = read_stored(*entry.value);
-        if (slice["metadata"]["labels"]["kubernetes.io/service-name"].text_or("") != service) {
-            continue;
-        }
-        for (const Value& slice_port : slice["ports"].items()) {
-            if (slice_port["name"].text_or("") != port["name"].text_or("")) continue;
-            for (const Value& endpoint : slice["endpoints"].items()) {
-                if (!endpoint["conditions"]["ready"].boolean_or(true)) continue;
-                return Endpoint{endpoint["addresses"][0].text(),
-                                static_cast<int>(slice_port["port"].integer_or(0))};
-            }
-        }
-    }
-    return std::nullopt;
-}
-
 Endpoint service_endpoint(Context& context, const std::string& ns, const Value& service,
                           const std::string& wanted) {
     const Value& port = service_port(service, wanted);
     const std::string name = service["metadata"]["name"].text();
-    if (auto found = sliced_endpoint(context, ns, name, port)) return *std::move(found);
+    if (auto found = ready_endpoint(context, ns, name, port)) return *std::move(found);
     throw unavailable("no endpoints available for service \"" + name +
                       "\": no pod behind it is ready");
 }

@@ -1,7 +1,7 @@
 // apiserver/proxy_test.cpp - logs, streams and proxies find their pod and go to the node.
 #include <doctest/doctest.h>
 
-#include "apiserver/test_server.h"
+#include "apiserver/played_webhooks.h"
 #include "net/gzip.h"
 
 namespace muster::apiserver {
@@ -104,6 +104,35 @@ TEST_CASE("a proxy finds a ready pod and its port") {
     }
     CHECK(server.get(space + "/services/s/proxy")->headers.get("Location") ==
           space + "/services/s/proxy/");
+}
+
+TEST_CASE("webhooks are asked about connections") {
+    WebhookServer server;
+    RecordedNode node;
+    server.server.set_node(&node);
+    run_pod(server);
+    PlayedWebhook hook;
+    hook.rules = R"([{"operations":["CONNECT"],"apiGroups":[""],"apiVersions":["*"],"resources":)"
+                 R"(["pods/exec","services/proxy"]}])";
+    server.configure(Phase::validating, hook);
+    bool allowed = true;
+    server.webhooks.play = [&](const PlayedCall& call) {
+        call.answer(review_answer(call, allowed));
+    };
+    CHECK(server.get(space + "/pods/p/exec?command=ls&command=-l&stdin=true&container=c")->text ==
+          "from the pod");
+    const api::Value request = server.webhooks.calls[0].document["request"];
+    CHECK(request["operation"].text() == "CONNECT");
+    CHECK(request["kind"]["kind"].text() == "PodExecOptions");
+    CHECK(request["object"]["command"] == api::Value::array({"ls", "-l"}));
+    CHECK(request["object"]["stdin"].boolean_or(false));
+    CHECK(request["options"].is_null());
+    CHECK(server.get(space + "/services/s/proxy/x")->status == 200);
+    CHECK(server.get(space + "/pods/p/log")->status == 200);
+    CHECK(server.webhooks.calls.size() == 2);
+    allowed = false;
+    CHECK(server.get(space + "/pods/p/exec?command=ls")->message() ==
+          "admission webhook \"x.example.com\" denied the request without explanation");
 }
 
 TEST_CASE("a proxy that leads nowhere says why") {

@@ -9,6 +9,7 @@
 #include "api/json.h"
 #include "apiserver/answer.h"
 #include "apiserver/commit.h"
+#include "apiserver/conversions.h"
 #include "apiserver/request_options.h"
 #include "apiserver/snapshot.h"
 #include "apiserver/status_error.h"
@@ -120,8 +121,24 @@ std::string list_meta(const Page& page) {
     return api::to_json(meta);
 }
 
+/// The items of a page in the version of the exchange.
+std::vector<Value> shown_items(Context& context, Exchange& exchange, const Page& page) {
+    std::vector<Value> trees;
+    std::vector<const Value*> all;
+    trees.reserve(page.entries.size());
+    for (const store::Entry& entry : page.entries)
+        trees.push_back(read_stored(*entry.value));
+    for (const Value& tree : trees)
+        all.push_back(&tree);
+    const std::string& version = exchange.version->name;
+    know_all(context, exchange, *exchange.kind, all, version);
+    for (Value& tree : trees)
+        tree = shown_in(context, exchange, *exchange.kind, std::move(tree), version);
+    return trees;
+}
+
 /// The items of a page in the version of the exchange, as text where no tree is needed.
-std::string list_text(const Exchange& exchange, Page& page) {
+std::string list_text(Context& context, Exchange& exchange, const Page& page) {
     const Form& form = exchange.form;
     const bool metadata = form.shape == Form::Shape::metadata;
     const bool as_stored = is_stored_form(*exchange.kind, exchange.version->name) && !metadata;
@@ -135,31 +152,29 @@ std::string list_text(const Exchange& exchange, Page& page) {
     for (const store::Entry& entry : page.entries)
         size += entry.value->size() + 1;
     if (as_stored) text.reserve(size);
+    const std::vector<Value> trees =
+        as_stored ? std::vector<Value>() : shown_items(context, exchange, page);
     for (std::size_t i = 0; i < page.entries.size(); ++i) {
         if (i > 0) text += ',';
         if (as_stored) {
             text += *page.entries[i].value;
-            continue;
+        } else {
+            api::append_json(text, metadata ? to_metadata(trees[i], form.meta_version) : trees[i]);
         }
-        Value tree = read_stored(*page.entries[i].value);
-        tree = in_version(*exchange.kind, std::move(tree), exchange.version->name);
-        api::append_json(text, metadata ? to_metadata(tree, form.meta_version) : tree);
     }
     return text + "]}\n";
 }
 
-Value list_table(const Exchange& exchange, Page& page, Time now) {
+Value list_table(Context& context, Exchange& exchange, const Page& page) {
+    const Time now = context.loop.now();
     Value table = empty_table(*exchange.kind, *exchange.version, exchange.form);
     Value meta = Value::object({{"resourceVersion", std::to_string(page.revision)}});
     if (!page.next.empty()) meta.set("continue", page.next);
     if (page.remaining) meta.set("remainingItemCount", *page.remaining);
     table.set("metadata", std::move(meta));
     Value& rows = table.at("rows");
-    for (std::size_t i = 0; i < page.entries.size(); ++i) {
-        Value tree = read_stored(*page.entries[i].value);
-        tree = in_version(*exchange.kind, std::move(tree), exchange.version->name);
+    for (const Value& tree : shown_items(context, exchange, page))
         rows.push(table_row(*exchange.kind, *exchange.version, exchange.form, tree, now));
-    }
     return table;
 }
 
@@ -182,10 +197,10 @@ void answer_list(Context& context, const ExchangePtr& exchange, const Selection&
         limit = static_cast<std::size_t>(std::max<std::int64_t>(*number, 0));
     Page page = read_page(context, selection, from, limit);
     if (exchange->form.shape == Form::Shape::table) {
-        send_value(*exchange, 200, list_table(*exchange, page, context.loop.now()));
+        send_value(*exchange, 200, list_table(context, *exchange, page));
         return;
     }
-    std::string text = list_text(*exchange, page);
+    std::string text = list_text(context, *exchange, page);
     if (exchange->form.yaml || exchange->form.pretty) {
         send_value(*exchange, 200, read_stored(text));
         return;

@@ -9,11 +9,13 @@
 
 #include "apiserver/admit.h"
 #include "apiserver/answer.h"
+#include "apiserver/conversions.h"
 #include "apiserver/decode.h"
 #include "apiserver/definitions.h"
 #include "apiserver/metadata.h"
 #include "apiserver/read.h"
 #include "apiserver/request_options.h"
+#include "apiserver/review_of_write.h"
 #include "apiserver/status_error.h"
 #include "apiserver/stored.h"
 #include "base/text.h"
@@ -22,6 +24,9 @@ namespace muster::apiserver {
 namespace {
 
 using api::Value;
+
+constexpr int repeats_max = 10;
+constexpr std::size_t asked_at_once = 16;  // Of a collection about which webhooks are asked.
 
 bool is_core(const api::Kind& kind, std::string_view plural) {
     return kind.group.empty() && kind.plural == plural;
@@ -142,47 +147,13 @@ bool answers_with_object(const api::Kind& kind) {
            std::find(std::begin(kinds), std::end(kinds), kind.plural) != std::end(kinds);
 }
 
-/// A deletecollection on its way: how many removals are not yet durable, and what came of them.
-struct Round {
-    std::size_t left = 0;
-    std::vector<Value> items;
-    std::optional<StatusError> refused;
-};
-
-Value list_of(Context& context, const Exchange& exchange, std::vector<Value> items) {
-    const api::Kind& kind = *exchange.kind;
-    Value list = Value::object(
-        {{"kind", kind.list_name()},
-         {"apiVersion", api::to_api_version({kind.group, exchange.version->name})},
-         {"metadata",
-          Value::object({{"resourceVersion", std::to_string(context.store.revision())}})},
-         {"items", Value::array()}});
-    for (Value& item : items) {
-        Value shown = in_version(kind, std::move(item), exchange.version->name);
-        if (!kind.custom) {
-            shown.erase("kind");
-            shown.erase("apiVersion");
-        }
-        list.at("items").push(std::move(shown));
-    }
-    return list;
-}
-
-}  // namespace
-
-void remove_object(Context& context, const ExchangePtr& exchange, const api::Kind& kind,
-                   std::string_view ns, std::string_view name, const Value& options,
-                   std::function<void(const Removal&)> done) {
-    Newest newest = newest_of(context, kind, ns, name);
-    if (newest.object.is_null()) throw not_found(kind.resource(), name);
-    check_preconditions(kind, name, newest, options["preconditions"]);
-    Value none;
-    const auto denied = admit(context, *exchange, kind, api::AdmissionRequest::Operation::remove,
-                              "", none, newest.object);
-    if (denied) throw refused_by_webhook(*denied);
+/// What is left to do once everybody agrees. Requires: `newest` is the newest state.
+void remove_now(Context& context, const ExchangePtr& exchange, const Removing& removing,
+                const Newest& newest) {
+    const api::Kind& kind = *exchange->kind;
     Value object = newest.object;
-    set_propagation(*exchange, kind, options, object);
-    const std::int64_t grace = grace_of(kind, object, options);
+    set_propagation(*exchange, kind, removing.options, object);
+    const std::int64_t grace = grace_of(kind, object, removing.options);
     bool changed = !(object == newest.object);
     if (mark(context, object, grace)) changed = true;
     if (is_core(kind, "namespaces")) object.at("status").set("phase", "Terminating");
@@ -192,75 +163,182 @@ void remove_object(Context& context, const ExchangePtr& exchange, const api::Kin
     removal.last.object = std::make_shared<const Value>(removal.gone ? newest.object : object);
     removal.last.revision = newest.revision;
     if (exchange->is_dry_run() || (!removal.gone && !changed)) {
-        when_durable(context, newest.revision,
-                     [removal, then = std::move(done)] { then(removal); });
+        when_durable(context, newest.revision, [removal, then = removing.done] { then(removal); });
         return;
     }
     if (removal.gone) {
-        commit_remove(context, kind, ns, name, newest.revision,
-                      [removal, then = std::move(done)](store::Revision revision) mutable {
+        commit_remove(context, kind, removing.ns, removing.name, newest.revision,
+                      [removal, then = removing.done](store::Revision revision) mutable {
                           removal.last.revision = revision;
                           then(removal);
                       });
         return;
     }
     commit_put(context, kind, std::move(object), newest.revision,
-               [then = std::move(done)](const Committed& committed) {
+               [then = removing.done](const Committed& committed) {
                    then(Removal{false, committed});
                });
 }
 
-void serve_delete(Context& context, const ExchangePtr& exchange) {
-    const Value options = options_of(*exchange);
-    const Route& route = exchange->route;
-    remove_object(context, exchange, *exchange->kind, route.ns, route.name, options,
-                  [&context, exchange](const Removal& removal) {
-                      guarded(exchange, [&] {
-                          const api::Kind& kind = *exchange->kind;
-                          if (!removal.gone || answers_with_object(kind)) {
-                              send_object(context, *exchange, 200, *removal.last.object,
-                                          removal.last.bytes);
-                              return;
-                          }
-                          Value details = Value::object({{"name", exchange->route.name}});
-                          if (!kind.group.empty()) details.set("group", kind.group);
-                          details.set("kind", kind.plural);
-                          details.set("uid", (*removal.last.object)["metadata"]["uid"]);
-                          send_value(*exchange, 200, success_status(details));
-                      });
-                  });
+/// A deletecollection on its way: how many removals are not yet durable, and what came of them.
+struct Round {
+    Value options;
+    std::vector<std::string> keys;
+    std::size_t next = 0;
+    std::size_t left = 0;
+    bool in_turn = false;  // A few at once: webhooks are asked about each.
+    std::vector<Value> items;
+    std::optional<StatusError> refused;
+};
+
+Value list_of(Context& context, Exchange& exchange, const std::vector<Value>& items) {
+    const api::Kind& kind = *exchange.kind;
+    const std::string& version = exchange.version->name;
+    std::vector<const Value*> shown;
+    for (const Value& item : items)
+        shown.push_back(&item);
+    know_all(context, exchange, kind, shown, version);
+    Value list = Value::object(
+        {{"kind", kind.list_name()},
+         {"apiVersion", api::to_api_version({kind.group, version})},
+         {"metadata",
+          Value::object({{"resourceVersion", std::to_string(context.store.revision())}})},
+         {"items", Value::array()}});
+    for (const Value& item : items) {
+        Value each = shown_in(context, exchange, kind, item, version);
+        if (!kind.custom) {
+            each.erase("kind");
+            each.erase("apiVersion");
+        }
+        list.at("items").push(std::move(each));
+    }
+    return list;
 }
 
-void serve_delete_collection(Context& context, const ExchangePtr& exchange) {
-    const Value options = options_of(*exchange);
-    const Selection selection = Selection::of(*exchange);
-    // What is there now, staged creations not included: they come after this request.
-    const std::vector<store::Entry> entries = selected_entries(context, selection);
-    const auto round = std::make_shared<Round>();
-    round->left = entries.size() + 1;
-    const auto one_done = [&context, exchange, round] {
-        if (--round->left > 0) return;
-        guarded(exchange, [&] {
-            if (round->refused) throw StatusError(*round->refused);
-            send_value(*exchange, 200, list_of(context, *exchange, std::move(round->items)));
+}  // namespace
+
+void remove_object(Context& context, const ExchangePtr& exchange, const Removing& removing) {
+    const api::Kind& kind = *exchange->kind;
+    Newest newest = newest_of(context, kind, removing.ns, removing.name);
+    if (newest.object.is_null()) throw not_found(kind.resource(), removing.name);
+    check_preconditions(kind, removing.name, newest, removing.options["preconditions"]);
+    Value none;
+    const auto denied = admit(context, *exchange, kind, api::AdmissionRequest::Operation::remove,
+                              "", none, newest.object);
+    if (denied) throw refused_by_webhook(*denied);
+    const bool asks =
+        removing.asked == Removing::Asked::now && !(context.webhooks.of(Phase::mutating).empty() &&
+                                                    context.webhooks.of(Phase::validating).empty());
+    if (!asks) {
+        remove_now(context, exchange, removing, newest);
+        return;
+    }
+    const auto reviewed =
+        review_of_removal(context, exchange, kind, newest.object, removing.options);
+    reviewed->repeat_own_steps = [] {};
+    const auto remove = [&context, exchange, removing, newest, reviewed] {
+        const store::Revision now =
+            newest_of(context, *exchange->kind, removing.ns, removing.name).revision;
+        if (now == newest.revision) {
+            remove_now(context, exchange, removing, newest);
+        } else if (removing.repeats == repeats_max) {
+            throw modified(exchange->kind->resource(), removing.name);
+        } else {
+            Removing again = removing;
+            ++again.repeats;
+            remove_object(context, exchange, again);
+        }
+    };
+    const auto validate = [&context, exchange, reviewed, remove, refuse = removing.refuse] {
+        ask_validating(context, exchange, reviewed, {remove, refuse});
+    };
+    ask_mutating(context, exchange, reviewed, {validate, removing.refuse});
+}
+
+void serve_delete(Context& context, const ExchangePtr& exchange) {
+    Removing removing;
+    removing.options = options_of(*exchange);
+    removing.ns = exchange->route.ns;
+    removing.name = exchange->route.name;
+    removing.done = [&context, exchange](const Removal& removal) {
+        guarded(exchange, [&context, exchange, removal] {
+            const api::Kind& kind = *exchange->kind;
+            if (!removal.gone || answers_with_object(kind)) {
+                send_object(context, *exchange, 200, *removal.last.object, removal.last.bytes);
+                return;
+            }
+            Value details = Value::object({{"name", exchange->route.name}});
+            if (!kind.group.empty()) details.set("group", kind.group);
+            details.set("kind", kind.plural);
+            details.set("uid", (*removal.last.object)["metadata"]["uid"]);
+            send_value(*exchange, 200, success_status(details));
         });
     };
-    for (const store::Entry& entry : entries) {
-        const auto [ns, name] = place_of(entry.key);
-        try {
-            remove_object(context, exchange, *exchange->kind, ns, name, options,
-                          [round, one_done](const Removal& removal) {
-                              round->items.push_back(*removal.last.object);
-                              one_done();
-                          });
-        } catch (const StatusError& error) {
-            // One that went meanwhile is what was asked for. A refusal does not spare the others;
-            // it is the answer in the end.
-            if (error.reason() != Reason::not_found && !round->refused) round->refused = error;
-            one_done();
-        }
+    remove_object(context, exchange, removing);
+}
+
+namespace {
+
+void remove_next(Context& context, const ExchangePtr& exchange,
+                 const std::shared_ptr<Round>& round);
+
+/// The last of them answers for all.
+void count_down(Context& context, const ExchangePtr& exchange,
+                const std::shared_ptr<Round>& round) {
+    if (--round->left > 0) return;
+    guarded(exchange, [&context, exchange, round] {
+        if (round->refused) throw StatusError(*round->refused);
+        send_value(*exchange, 200, list_of(context, *exchange, round->items));
+    });
+}
+
+/// One is gone or refused.
+void one_done(Context& context, const ExchangePtr& exchange, const std::shared_ptr<Round>& round) {
+    if (round->in_turn && round->next < round->keys.size()) {
+        context.loop.post([&context, exchange, round, alive = std::weak_ptr(context.alive)] {
+            if (!alive.expired()) remove_next(context, exchange, round);
+        });
     }
-    one_done();
+    count_down(context, exchange, round);
+}
+
+void remove_next(Context& context, const ExchangePtr& exchange,
+                 const std::shared_ptr<Round>& round) {
+    if (round->next == round->keys.size()) return;
+    const auto [ns, name] = place_of(round->keys[round->next++]);
+    Removing one;
+    one.ns = ns;
+    one.name = name;
+    one.options = round->options;
+    one.done = [&context, exchange, round](const Removal& removal) {
+        round->items.push_back(*removal.last.object);
+        one_done(context, exchange, round);
+    };
+    one.refuse = [&context, exchange, round](const StatusError& error) {
+        // One that went meanwhile is what was asked for. A refusal does not spare the others; it is
+        // the answer in the end.
+        if (error.reason() != Reason::not_found && !round->refused) round->refused = error;
+        one_done(context, exchange, round);
+    };
+    guarded(
+        exchange, [&context, exchange, one] { remove_object(context, exchange, one); }, one.refuse);
+}
+
+}  // namespace
+
+void serve_delete_collection(Context& context, const ExchangePtr& exchange) {
+    const auto round = std::make_shared<Round>();
+    round->options = options_of(*exchange);
+    // What is there now, staged creations not included: they come after this request.
+    for (const store::Entry& entry : selected_entries(context, Selection::of(*exchange)))
+        round->keys.push_back(entry.key);
+    round->left = round->keys.size() + 1;
+    round->in_turn = !context.webhooks.empty();
+    const std::size_t at_once =
+        round->in_turn ? std::min(asked_at_once, round->keys.size()) : round->keys.size();
+    for (std::size_t i = 0; i < at_once; ++i)
+        remove_next(context, exchange, round);
+    count_down(context, exchange, round);
 }
 
 }  // namespace muster::apiserver

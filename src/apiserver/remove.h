@@ -19,10 +19,21 @@ struct Removal {
     Committed last;  // The object as it was, or as it is now.
 };
 
-/// Deletes one object as `options` (DeleteOptions) say; `done` runs when that is durable. Throws
-/// StatusError: 404, 409, admission's refusals.
-void remove_object(Context& context, const ExchangePtr& exchange, const api::Kind& kind,
-                   std::string_view ns, std::string_view name, const api::Value& options,
-                   std::function<void(const Removal&)> done);
+/// A removal to do.
+struct Removing {
+    std::string ns;
+    std::string name;
+    api::Value options;  // DeleteOptions.
+    enum class Asked { now, already };
+    Asked asked = Asked::now;  // Webhooks; already: or nobody is to be asked.
+    std::function<void(const Removal&)> done;
+    /// What is refused after webhooks were asked; null: it is the answer.
+    std::function<void(const StatusError&)> refuse;
+    int repeats = 0;  // How often it began anew, because others came before it.
+};
+
+/// Deletes one object of the exchange's kind; `done` runs when that is durable. Throws StatusError,
+/// or gives it to `refuse`: 404, 409, admission's refusals.
+void remove_object(Context& context, const ExchangePtr& exchange, const Removing& removing);
 
 }  // namespace muster::apiserver

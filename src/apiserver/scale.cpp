@@ -1,4 +1,6 @@
 // apiserver/scale.cpp - the scale subresource: autoscaling/v1 Scale over fields of another kind.
+#include "apiserver/scale.h"
+
 #include <string>
 #include <utility>
 #include <variant>
@@ -7,11 +9,11 @@
 #include "api/patch.h"
 #include "apiserver/answer.h"
 #include "apiserver/commit.h"
+#include "apiserver/conversions.h"
 #include "apiserver/decode.h"
 #include "apiserver/patch_verb.h"
 #include "apiserver/selector.h"
 #include "apiserver/status_error.h"
-#include "apiserver/stored.h"
 #include "apiserver/subresources.h"
 #include "apiserver/write.h"
 
@@ -22,29 +24,6 @@ using api::Value;
 
 std::string_view without_dot(std::string_view path) {
     return path.starts_with('.') ? path.substr(1) : path;
-}
-
-/// Replicas in the kind's preferred scale paths; the object is in the version of the exchange.
-Value scale_of(const api::Kind& kind, const Value& object) {
-    Value metadata = Value::object();
-    for (const char* field : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
-        if (!object["metadata"][field].is_null()) metadata.set(field, object["metadata"][field]);
-    }
-    Value spec =
-        Value::object({{"replicas", object.path(without_dot(kind.scale_spec_path)).integer_or(0)}});
-    Value status = Value::object(
-        {{"replicas", object.path(without_dot(kind.scale_status_path)).integer_or(0)}});
-    if (!kind.scale_selector_path.empty()) {
-        const Value& selector = object.path(without_dot(kind.scale_selector_path));
-        const std::string text =
-            selector.is_string() ? selector.text() : LabelSelector::from_object(selector).text();
-        if (!text.empty()) status.set("selector", text);
-    }
-    return Value::object({{"kind", "Scale"},
-                          {"apiVersion", "autoscaling/v1"},
-                          {"metadata", metadata},
-                          {"spec", spec},
-                          {"status", status}});
 }
 
 void set_path(Value& object, std::string_view path, Value value) {
@@ -79,12 +58,39 @@ Value wanted_scale(Exchange& exchange, const Value& present) {
 
 }  // namespace
 
+Value scale_of(const api::Kind& kind, const Value& object) {
+    Value metadata = Value::object();
+    for (const char* field : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
+        if (!object["metadata"][field].is_null()) metadata.set(field, object["metadata"][field]);
+    }
+    Value spec =
+        Value::object({{"replicas", object.path(without_dot(kind.scale_spec_path)).integer_or(0)}});
+    Value status = Value::object(
+        {{"replicas", object.path(without_dot(kind.scale_status_path)).integer_or(0)}});
+    if (!kind.scale_selector_path.empty()) {
+        const Value& selector = object.path(without_dot(kind.scale_selector_path));
+        const std::string text =
+            selector.is_string() ? selector.text() : LabelSelector::from_object(selector).text();
+        if (!text.empty()) status.set("selector", text);
+    }
+    return Value::object({{"kind", "Scale"},
+                          {"apiVersion", "autoscaling/v1"},
+                          {"metadata", metadata},
+                          {"spec", spec},
+                          {"status", status}});
+}
+
+void set_scale(const api::Kind& kind, Value& object, std::int64_t replicas) {
+    set_path(object, without_dot(kind.scale_spec_path), replicas);
+}
+
 void serve_scale(Context& context, const ExchangePtr& exchange) {
     const api::Kind& kind = *exchange->kind;
     const Route& route = exchange->route;
     const Newest newest = newest_of(context, kind, route.ns, route.name);
     if (newest.object.is_null()) throw not_found(kind.resource(), route.name);
-    const Value present = scale_of(kind, in_version(kind, newest.object, exchange->version->name));
+    const Value present =
+        scale_of(kind, shown_in(context, *exchange, kind, newest.object, exchange->version->name));
     if (route.verb == "get") {
         send_value(*exchange, 200, present);
         return;
@@ -105,25 +111,29 @@ void serve_scale(Context& context, const ExchangePtr& exchange) {
                                                std::to_string(replicas.as_integer()) +
                                                ": must be greater than or equal to 0");
     }
-    const auto edit = [&](Value& object) {
-        Value served = in_version(kind, std::move(object), exchange->version->name);
-        set_path(served, without_dot(kind.scale_spec_path), replicas.integer_or(0));
+    Edit edit;
+    edit.subresource = "scale";
+    edit.change = [&context, exchange, count = replicas.integer_or(0)](Value& object) {
+        const api::Kind& its = *exchange->kind;
+        const api::Version& served_in = *exchange->version;
+        Value served = shown_in(context, *exchange, its, std::move(object), served_in.name);
+        set_scale(its, served, count);
         // What users bring is checked by its schema alone, and that is asked of whole objects.
-        if (kind.stored_schema != nullptr) {
-            const auto errors = api::validate(*exchange->version->schema, served);
-            if (!errors.empty()) throw invalid(kind, route.name, errors);
+        if (its.stored_schema != nullptr) {
+            const auto errors = api::validate(*served_in.schema, served);
+            if (!errors.empty()) throw invalid(its, exchange->route.name, errors);
         }
-        object = to_stored(kind, std::move(served));
+        object = stored_form(context, *exchange, its, std::move(served));
     };
-    edit_object(context, exchange, kind, route.ns, route.name, "scale", edit,
-                [exchange](const Committed& committed) {
-                    guarded(exchange, [&] {
-                        send_value(
-                            *exchange, 200,
-                            scale_of(*exchange->kind, in_version(*exchange->kind, *committed.object,
-                                                                 exchange->version->name)));
-                    });
-                });
+    edit.answer = [&context, exchange](const Committed& committed) {
+        guarded(exchange, [&context, exchange, committed] {
+            send_value(
+                *exchange, 200,
+                scale_of(*exchange->kind, shown_in(context, *exchange, *exchange->kind,
+                                                   *committed.object, exchange->version->name)));
+        });
+    };
+    edit_object(context, exchange, edit);
 }
 
 }  // namespace muster::apiserver

@@ -175,8 +175,9 @@ Server::Server(store::Store& store, Loop& loop, Options options)
     : state_(std::make_unique<State>(store, loop, std::move(options))) {
     Context& context = state_->context;
     context.requests = std::make_shared<RequestMetrics>(*context.metrics);
-    for (const char* prefix : {"/apiextensions.k8s.io/", "/rbac.authorization.k8s.io/",
-                               "/core/namespaces/", "/core/services/", "/core/events/"}) {
+    for (const char* prefix :
+         {"/admissionregistration.k8s.io/", "/apiextensions.k8s.io/", "/rbac.authorization.k8s.io/",
+          "/core/namespaces/", "/core/services/", "/core/events/"}) {
         constexpr std::size_t all = 1u << 30;
         for (const store::Entry& entry : store.range(prefix, "", all)) {
             index_object(context, entry.key, read_stored(*entry.value), entry.revision);
@@ -194,11 +195,15 @@ void Server::handle(net::Request request, std::shared_ptr<net::Responder> respon
     exchange->request = std::move(request);
     exchange->responder = std::move(responder);
     exchange->responder = measured(state_->context, *exchange);
-    guarded(exchange, [&] { serve(state_->context, exchange); });
+    guarded(exchange, [&context = state_->context, exchange] { serve(context, exchange); });
 }
 
 void Server::set_node(Node* node) {
     state_->context.node = node;
+}
+
+void Server::set_webhook_caller(WebhookCaller* caller) {
+    state_->context.caller = caller;
 }
 
 void Server::add_admission(api::AdmissionHook hook) {

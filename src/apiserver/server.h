@@ -17,6 +17,8 @@
 
 namespace muster::apiserver {
 
+class WebhookCaller;
+
 /// What the server asks of a node: logs, exec, port-forward and connections to pods. The agent is
 /// behind it.
 class Node {
@@ -69,6 +71,10 @@ public:
     /// Where logs, exec and proxies go; without it they answer 503. The node must outlive the
     /// server.
     void set_node(Node* node);
+
+    /// The way to the webhooks that users configure; without it none can be called. It must outlive
+    /// the server.
+    void set_webhook_caller(WebhookCaller* caller);
 
     /// Adds an admission function; they run in the order added, mutations of one are seen by the
     /// next.

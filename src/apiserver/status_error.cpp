@@ -51,13 +51,25 @@ StatusError invalid_of(const std::string& group, const std::string& kind, std::s
 
 }  // namespace
 
+StatusError StatusError::of(Value status) {
+    StatusError error(Reason::internal_error, status["message"].text());
+    const std::int64_t code = status["code"].integer_or(0);
+    constexpr std::int64_t least = 400, most = 599;
+    error.code_ =
+        code < least || code > most ? reason_code(Reason::internal_error) : static_cast<int>(code);
+    error.details_ = status["details"];
+    error.whole_ = std::move(status);
+    return error;
+}
+
 Value status_of(const StatusError& error) {
+    if (!error.whole().is_null()) return error.whole();
     Value status = Value::object({{"kind", "Status"},
                                   {"apiVersion", "v1"},
                                   {"metadata", Value::object()},
                                   {"status", "Failure"},
-                                  {"message", error.what()},
-                                  {"reason", reason_word(error.reason())}});
+                                  {"message", error.what()}});
+    if (error.has_reason()) status.set("reason", reason_word(error.reason()));
     if (!error.details().is_null()) status.set("details", error.details());
     status.set("code", error.code());
     return status;
@@ -111,6 +123,11 @@ StatusError forbidden(const api::GroupResource& resource, std::string_view name,
 StatusError invalid(const api::Kind& kind, std::string_view name,
                     const std::vector<api::FieldError>& errors) {
     return invalid_of(kind.group, kind.kind, name, errors);
+}
+
+StatusError invalid(const api::GroupResource& resource, std::string_view name,
+                    const std::vector<api::FieldError>& errors) {
+    return invalid_of(resource.group, resource.plural, name, errors);
 }
 
 StatusError invalid_options(std::string_view kind, const std::vector<api::FieldError>& errors) {

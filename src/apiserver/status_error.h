@@ -18,6 +18,8 @@ class StatusError : public Error {
 public:
     StatusError(Reason reason, const std::string& message, api::Value details = {})
         : Error(reason, message), code_(reason_code(reason)), details_(std::move(details)) {}
+    /// A whole Status, as somebody else made it.
+    static StatusError of(api::Value status);
     int code() const { return code_; }
     const api::Value& details() const { return details_; }
     /// Answers with another HTTP code than the reason's usual one.
@@ -26,9 +28,20 @@ public:
         return *this;
     }
 
+    /// A failure of somebody else, for which Kubernetes has no word.
+    StatusError& without_reason() {
+        has_reason_ = false;
+        return *this;
+    }
+    bool has_reason() const { return has_reason_; }
+    /// Null unless it was made of it.
+    const api::Value& whole() const { return whole_; }
+
 private:
     int code_;
+    bool has_reason_ = true;
     api::Value details_;
+    api::Value whole_;
 };
 
 /// The Status object that a client sees.
@@ -47,6 +60,9 @@ StatusError modified(const api::GroupResource& resource, std::string_view name);
 StatusError forbidden(const api::GroupResource& resource, std::string_view name,
                       const std::string& why, std::vector<api::FieldError> causes = {});
 StatusError invalid(const api::Kind& kind, std::string_view name,
+                    const std::vector<api::FieldError>& errors);
+/// The same, named by the resource.
+StatusError invalid(const api::GroupResource& resource, std::string_view name,
                     const std::vector<api::FieldError>& errors);
 /// Options beside the object ("ListOptions") that are wrong.
 StatusError invalid_options(std::string_view kind, const std::vector<api::FieldError>& errors);

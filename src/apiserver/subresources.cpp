@@ -8,6 +8,7 @@
 #include "apiserver/authenticate.h"
 #include "apiserver/decode.h"
 #include "apiserver/remove.h"
+#include "apiserver/review_of_write.h"
 #include "apiserver/status_error.h"
 #include "apiserver/stored.h"
 #include "apiserver/write.h"
@@ -48,6 +49,53 @@ void set_condition(Value& pod, const Value& condition) {
     conditions.push(condition);
 }
 
+/// The pod runs where the binding says. Throws StatusError when it may not.
+void bind(Value& pod, const Value& binding, const std::string& now) {
+    const api::GroupResource pods{"", "pods/binding"};
+    const std::string name = pod["metadata"]["name"].text();
+    if (!pod["metadata"]["deletionTimestamp"].is_null()) {
+        throw conflict(pods, name,
+                       "pod " + name + " is being deleted, cannot be assigned to a host");
+    }
+    const std::string before = pod["spec"]["nodeName"].text();
+    if (!before.empty()) {
+        throw conflict(pods, name,
+                       "pod " + name + " is already assigned to node \"" + before + "\"");
+    }
+    if (!pod["spec"]["schedulingGates"].empty()) {
+        throw conflict(pods, name, "pod " + name + " has non-empty .spec.schedulingGates");
+    }
+    pod.at("spec").set("nodeName", binding["target"]["name"]);
+    for (const auto& annotation : binding["metadata"]["annotations"].members()) {
+        pod.at("metadata").at("annotations").set(annotation.key, annotation.value);
+    }
+    set_condition(pod, Value::object({{"type", "PodScheduled"},
+                                      {"status", "True"},
+                                      {"lastProbeTime", nullptr},
+                                      {"lastTransitionTime", now}}));
+}
+
+/// Asks all webhooks about what was posted, then goes on.
+void ask_all(Context& context, const ExchangePtr& exchange, const ReviewedPtr& reviewed,
+             std::function<void()> then) {
+    ask_mutating(context, exchange, reviewed,
+                 {[&context, exchange, reviewed, then = std::move(then)] {
+                      ask_validating(context, exchange, reviewed, {then, nullptr});
+                  },
+                  nullptr});
+}
+
+/// Connects once no webhook has anything against it.
+void connect(Context& context, const ExchangePtr& exchange,
+             void (*serve)(Context&, const ExchangePtr&)) {
+    const auto reviewed = review_of_connection(context, *exchange);
+    if (reviewed == nullptr) {
+        serve(context, exchange);
+        return;
+    }
+    ask_all(context, exchange, reviewed, [&context, exchange, serve] { serve(context, exchange); });
+}
+
 /// POST pods/NAME/binding (or bindings): the scheduler's word where a pod runs.
 void serve_binding(Context& context, const ExchangePtr& exchange) {
     demand(*exchange, "create");
@@ -59,64 +107,53 @@ void serve_binding(Context& context, const ExchangePtr& exchange) {
                           "Binding \"" + exchange->route.name +
                               "\" is invalid: target.name: Required value: the node to bind to");
     }
-    const std::string name = exchange->route.name;
-    const std::string now = to_rfc3339(context.loop.now());
-    const auto bind = [&](Value& pod) {
-        const api::GroupResource pods{"", "pods/binding"};
-        if (!pod["metadata"]["deletionTimestamp"].is_null()) {
-            throw conflict(pods, name,
-                           "pod " + name +
-                               " is being deleted, cannot be assigned to a "
-                               "host");
-        }
-        const std::string before = pod["spec"]["nodeName"].text();
-        if (!before.empty()) {
-            throw conflict(pods, name,
-                           "pod " + name + " is already assigned to node \"" + before + "\"");
-        }
-        if (!pod["spec"]["schedulingGates"].empty()) {
-            throw conflict(pods, name, "pod " + name + " has non-empty .spec.schedulingGates");
-        }
-        pod.at("spec").set("nodeName", node);
-        for (const auto& annotation : binding["metadata"]["annotations"].members()) {
-            pod.at("metadata").at("annotations").set(annotation.key, annotation.value);
-        }
-        set_condition(pod, Value::object({{"type", "PodScheduled"},
-                                          {"status", "True"},
-                                          {"lastProbeTime", nullptr},
-                                          {"lastTransitionTime", now}}));
-    };
-    edit_object(context, exchange, *exchange->kind, exchange->route.ns, name, "binding", bind,
-                [exchange](const Committed&) {
-                    guarded(exchange, [&] { send_value(*exchange, 201, success_status({})); });
-                });
+    const auto reviewed = review_of_body(*exchange, "v1", "Binding", binding);
+    ask_all(context, exchange, reviewed, [&context, exchange, reviewed] {
+        Edit edit;
+        edit.subresource = "binding";
+        edit.change = [now = to_rfc3339(context.loop.now()),
+                       binding = reviewed->object](Value& pod) { bind(pod, binding, now); };
+        edit.answer = [exchange](const Committed&) {
+            guarded(exchange, [exchange] { send_value(*exchange, 201, success_status({})); });
+        };
+        edit.asked = Edit::Asked::already;
+        edit_object(context, exchange, edit);
+    });
 }
 
 /// POST pods/NAME/eviction: a delete that a disruption budget could refuse; there are none here.
 void serve_eviction(Context& context, const ExchangePtr& exchange) {
     demand(*exchange, "create");
-    const Value eviction = typed_body(*exchange, "policy/v1", "Eviction");
-    remove_object(context, exchange, *exchange->kind, exchange->route.ns, exchange->route.name,
-                  eviction["deleteOptions"], [exchange](const Removal&) {
-                      guarded(exchange, [&] { send_value(*exchange, 201, success_status({})); });
-                  });
+    const auto reviewed = review_of_body(*exchange, "policy/v1", "Eviction",
+                                         typed_body(*exchange, "policy/v1", "Eviction"));
+    ask_all(context, exchange, reviewed, [&context, exchange, reviewed] {
+        Removing removing;
+        removing.ns = exchange->route.ns;
+        removing.name = exchange->route.name;
+        removing.options = reviewed->object["deleteOptions"];
+        removing.asked = Removing::Asked::already;
+        removing.done = [exchange](const Removal&) {
+            guarded(exchange, [exchange] { send_value(*exchange, 201, success_status({})); });
+        };
+        remove_object(context, exchange, removing);
+    });
 }
 
 /// PUT namespaces/NAME/finalize: the namespace controller's word that it is empty.
 void serve_finalize(Context& context, const ExchangePtr& exchange) {
     demand(*exchange, "update");
     const Value wanted = typed_object(*exchange, decode_body(exchange->request));
-    const auto edit = [&](Value& ns) {
-        ns.at("spec").set("finalizers", wanted["spec"]["finalizers"].is_null()
-                                            ? Value::array()
-                                            : wanted["spec"]["finalizers"]);
+    Edit edit;
+    edit.subresource = "finalize";
+    edit.change = [finalizers = wanted["spec"]["finalizers"]](Value& ns) {
+        ns.at("spec").set("finalizers", finalizers.is_null() ? Value::array() : finalizers);
     };
-    edit_object(context, exchange, *exchange->kind, "", exchange->route.name, "finalize", edit,
-                [&context, exchange](const Committed& committed) {
-                    guarded(exchange, [&] {
-                        send_object(context, *exchange, 200, *committed.object, committed.bytes);
-                    });
-                });
+    edit.answer = [&context, exchange](const Committed& committed) {
+        guarded(exchange, [&context, exchange, committed] {
+            send_object(context, *exchange, 200, *committed.object, committed.bytes);
+        });
+    };
+    edit_object(context, exchange, edit);
 }
 
 /// log, exec, attach, portforward: the node answers.
@@ -178,7 +215,7 @@ void serve_subresource(Context& context, const ExchangePtr& exchange) {
     const Route& route = exchange->route;
     const std::string& subresource = route.subresource;
     if (subresource == "proxy" && (is_core(kind, "pods") || is_core(kind, "services"))) {
-        serve_proxy(context, exchange);
+        connect(context, exchange, serve_proxy);
         return;
     }
     const auto answer = context.answers.find({kind.resource(), subresource});
@@ -189,8 +226,10 @@ void serve_subresource(Context& context, const ExchangePtr& exchange) {
                        exchange->responder);
         return;
     }
-    if (is_core(kind, "pods") && is_stream(subresource)) {
+    if (is_core(kind, "pods") && subresource == "log") {
         serve_stream(context, exchange);
+    } else if (is_core(kind, "pods") && is_stream(subresource)) {
+        connect(context, exchange, serve_stream);
     } else if (is_core(kind, "pods") && subresource == "binding") {
         serve_binding(context, exchange);
     } else if (is_core(kind, "pods") && subresource == "eviction") {

@@ -6,6 +6,7 @@
 
 #include "api/json.h"
 #include "apiserver/answer.h"
+#include "apiserver/conversions.h"
 #include "apiserver/request_options.h"
 #include "apiserver/status_error.h"
 #include "apiserver/stored.h"
@@ -20,6 +21,7 @@ using api::Value;
 
 constexpr Duration bookmark_every = seconds(60);
 constexpr std::int64_t longest_life = 7 * 24 * 3600;
+constexpr std::string_view initial_end = "INITIAL END";  // Among queued events: that bookmark.
 constexpr int least_life = 1800;  // Seconds; without timeoutSeconds up to twice as long.
 
 std::string event_line(std::string_view type, std::string_view object) {
@@ -118,19 +120,27 @@ void WatchStream::begin(const Start& start) {
 
 void WatchStream::send_initial(const Start& start) {
     for (const store::Entry& entry : selected_entries(context_, selection_)) {
+        if (asks_webhook()) {
+            send_later("ADDED", read_stored(*entry.value));
+            continue;
+        }
         const bool text_is_enough = exchange_->form.shape == Form::Shape::object &&
                                     is_stored_form(*exchange_->kind, exchange_->version->name);
         const Value tree = text_is_enough ? Value() : read_stored(*entry.value);
         write(make_bytes(encode("ADDED", tree, entry.value)));
     }
-    if (start.initial_bookmark) send_bookmark(true);
+    if (start.initial_bookmark && asks_webhook()) {
+        send_later(initial_end, {});
+    } else if (start.initial_bookmark) {
+        send_bookmark(true);
+    }
 }
 
 void WatchStream::schedule_bookmark() {
     bookmark_ = context_.loop.after(bookmark_every, [weak = weak_from_this()] {
         const auto stream = weak.lock();
         if (stream == nullptr || stream->ended_) return;
-        stream->send_bookmark(false);
+        if (stream->queue_.empty()) stream->send_bookmark(false);
         stream->schedule_bookmark();
     });
 }
@@ -209,6 +219,11 @@ void WatchStream::take(const store::Change& change) {
 }
 
 void WatchStream::send_event(std::string_view type, const store::Change& change) {
+    if (asks_webhook()) {
+        send_later(type, type == "DELETED" ? removed(tree_before(change), change.revision)
+                                           : tree_after(change));
+        return;
+    }
     const bool shareable = exchange_->form.shape != Form::Shape::table || !first_row_;
     form_key_.back() = type.front();
     if (shareable) {
@@ -237,13 +252,66 @@ std::string WatchStream::encode(std::string_view type, const Value& stored, cons
     if (bytes != nullptr && as_stored && form.shape == Form::Shape::object) {
         return event_line(type, *bytes);
     }
-    Value object = in_version(*exchange_->kind, stored, exchange_->version->name);
+    Value object =
+        shown_in(context_, *exchange_, *exchange_->kind, stored, exchange_->version->name);
     object = shaped(*exchange_, std::move(object), context_.loop.now());
     if (form.shape == Form::Shape::table && !std::exchange(first_row_, false)) {
         object.erase("columnDefinitions");
         object.set("columnDefinitions", Value());
     }
     return event_line(type, api::to_json(object));
+}
+
+/// Stored bytes are not what this client gets, and only a webhook knows what he does.
+bool WatchStream::asks_webhook() const {
+    return exchange_->kind->by_webhook &&
+           !is_stored_form(*exchange_->kind, exchange_->version->name);
+}
+
+void WatchStream::send_later(std::string_view type, Value stored) {
+    queue_.push_back({std::string(type), std::move(stored)});
+    if (std::exchange(asking_, true)) return;
+    // In its own time: what happens at once is converted at once.
+    context_.loop.post([weak = weak_from_this()] {
+        if (const auto stream = weak.lock()) stream->send_queued();
+    });
+}
+
+/// Sends what is queued, in order, once all of it is converted; what comes meanwhile is next.
+void WatchStream::send_queued() {
+    if (ended_) return;
+    exchange_->conversions = nullptr;
+    const auto send = [weak = weak_from_this(), count = queue_.size()] {
+        const auto stream = weak.lock();
+        if (stream == nullptr || stream->ended_) return;
+        std::vector<const Value*> objects;
+        for (std::size_t i = 0; i < count; ++i) {
+            if (stream->queue_[i].type != initial_end) objects.push_back(&stream->queue_[i].stored);
+        }
+        know_all(stream->context_, *stream->exchange_, *stream->exchange_->kind, objects,
+                 stream->exchange_->version->name);
+        for (std::size_t i = 0; i < count; ++i) {
+            const Queued next = std::move(stream->queue_.front());
+            stream->queue_.pop_front();
+            if (next.type == initial_end) {
+                stream->send_bookmark(true);
+            } else {
+                stream->write(make_bytes(stream->encode(next.type, next.stored, nullptr)));
+            }
+            if (stream->ended_) return;
+        }
+        stream->asking_ = !stream->queue_.empty();
+        if (stream->asking_) stream->send_queued();
+    };
+    guarded(exchange_, send, [weak = weak_from_this()](const StatusError& error) {
+        if (const auto stream = weak.lock()) stream->send_trouble(error);
+    });
+}
+
+/// The client has to begin anew: an event that cannot be shown may not be left out.
+void WatchStream::send_trouble(const StatusError& error) {
+    write(make_bytes(event_line("ERROR", api::to_json(status_of(error)))));
+    end();
 }
 
 void WatchStream::write(Bytes line) {

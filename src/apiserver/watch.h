@@ -2,6 +2,7 @@
 // watchers of the same form.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,16 @@ private:
     const api::Value& tree_after(const store::Change& change);
     const api::Value& tree_before(const store::Change& change);
     std::string encode(std::string_view type, const api::Value& stored, const Bytes& bytes);
+    bool asks_webhook() const;
+    void send_later(std::string_view type, api::Value stored);
+    void send_queued();
+    void send_trouble(const StatusError& error);
+
+    /// An event whose object a webhook has still to convert.
+    struct Queued {
+        std::string type;
+        api::Value stored;
+    };
 
     Context& context_;
     ExchangePtr exchange_;
@@ -52,6 +63,8 @@ private:
     std::optional<Loop::TimerId> timeout_;
     std::optional<Loop::TimerId> bookmark_;
     store::Revision seen_ = 0;
+    std::deque<Queued> queue_;
+    bool asking_ = false;
     bool first_row_ = true;  // The first event of a table carries the columns.
     bool ended_ = false;
 };

@@ -125,7 +125,9 @@ void Seen::follow(const api::Value& definition) {
         leave(resource);
         return;
     }
-    const std::string version = kind.versions.front().name;
+    // What is stored, no webhook has to make.
+    const bool stored = kind.by_webhook && kind.find_version(kind.storage) != nullptr;
+    const std::string version = stored ? kind.storage : kind.versions.front().name;
     cache_.add_kind(std::move(kind));
     if (guests_.contains(resource)) return;  // They are watched, whether there or not.
     if (added_.contains(resource) && versions_[resource] == version) return;

@@ -43,6 +43,8 @@ Target json_path_target();
 Target cel_target();
 Target review_target();
 Target crd_schema_target();
+Target webhook_answer_target();
+Target webhook_configuration_target();
 
 /// All of them, by name.
 std::vector<Target> all_targets();

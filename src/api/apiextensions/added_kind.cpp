@@ -140,12 +140,13 @@ Kind names_of_added(const Value& crd) {
     kind.short_names = texts_of(crd["status"]["acceptedNames"]["shortNames"]);
     kind.categories = texts_of(names["categories"]);
     kind.namespaced = spec["scope"].text_or("") == "Namespaced";
-    // Nobody asks the webhook: without it there is only what is stored.
     kind.by_webhook = spec["conversion"]["strategy"].text_or("") == "Webhook";
+    if (kind.by_webhook)
+        kind.conversion = std::make_shared<const Value>(spec["conversion"]["webhook"]);
     for (const Value& given : spec["versions"].items()) {
         const bool stored = given["storage"].boolean_or(false);
         if (stored) kind.storage = given["name"].text();
-        if (!given["served"].boolean_or(false) || (kind.by_webhook && !stored)) continue;
+        if (!given["served"].boolean_or(false)) continue;
         Version version;
         version.name = given["name"].text();
         kind.versions.push_back(std::move(version));

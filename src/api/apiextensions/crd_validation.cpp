@@ -9,6 +9,7 @@
 #include "api/apiextensions/added_kind.h"
 #include "api/apiextensions/crd_schema.h"
 #include "api/field_error.h"
+#include "api/webhook_client.h"
 #include "base/dns_name.h"
 #include "base/text.h"
 
@@ -230,19 +231,7 @@ void check_webhook(const Value& webhook, const Path& path, Errors& errors) {
     }
     const Value& client = webhook["clientConfig"];
     const Path config = path.child("clientConfig");
-    const bool by_url = client["url"].is_string();
-    const bool by_service = client["service"].is_object();
-    if (!client.is_object() || by_url == by_service) {
-        errors.push_back(required(config, "exactly one of url or service is required"));
-    } else if (by_url && !client["url"].text_or("").starts_with("https://")) {
-        errors.push_back(
-            invalid(config.child("url"), client["url"], "'https' is the only allowed URL scheme"));
-    }
-    const Path service = config.child("service");
-    for (const char* field : {"name", "namespace"}) {
-        if (by_service && client["service"][field].text_or("").empty())
-            errors.push_back(required(service.child(field)));
-    }
+    check_webhook_client(client, config, errors);
     const Value& reviews = webhook["conversionReviewVersions"];
     const Path at = path.child("conversionReviewVersions");
     const auto is_known = [](const Value& version) {

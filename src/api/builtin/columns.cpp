@@ -55,6 +55,11 @@ Cells service_account_row(const Value& account, Time now) {
             age_of(account, now)};
 }
 
+Cells webhooks_row(const Value& configuration, Time now) {
+    return {name_of(configuration), static_cast<std::int64_t>(configuration["webhooks"].size()),
+            age_of(configuration, now)};
+}
+
 /// The first three of many, and how many more.
 std::string some_of(const std::vector<std::string>& all, const char* when_none) {
     constexpr std::size_t shown = 3;
@@ -270,6 +275,10 @@ std::vector<PrintedKind> make_all() {
          columns("Name,Value#,Global-Default,Age,PreemptionPolicy"), priority_class_row},
         {"apiextensions.k8s.io", "CustomResourceDefinition", columns("Name,Created At"),
          created_row},
+        {"admissionregistration.k8s.io", "ValidatingWebhookConfiguration",
+         columns("Name,Webhooks#,Age"), webhooks_row},
+        {"admissionregistration.k8s.io", "MutatingWebhookConfiguration",
+         columns("Name,Webhooks#,Age"), webhooks_row},
         {rbac, "Role", columns("Name,Created At"), created_row},
         {rbac, "ClusterRole", columns("Name,Created At"), created_row},
         {rbac, "RoleBinding", columns(binding_columns), role_binding_row},

@@ -183,6 +183,7 @@ void add_groups(std::vector<Kind>& kinds) {
     add(passive(
         make("policy", "PodDisruptionBudget", "poddisruptionbudgets", space, status, {"pdb"})));
     const char* rbac = "rbac.authorization.k8s.io";
+    const char* admission = "admissionregistration.k8s.io";
     add(checked(make(rbac, "ClusterRole", "clusterroles", cluster, none), validate_role, nullptr));
     add(checked(make(rbac, "ClusterRoleBinding", "clusterrolebindings", cluster, none),
                 validate_role_binding, default_role_binding));
@@ -193,6 +194,14 @@ void add_groups(std::vector<Kind>& kinds) {
         make("scheduling.k8s.io", "PriorityClass", "priorityclasses", cluster, none, {"pc"}),
         validate_priority_class, default_priority_class));
     add(passive(make("storage.k8s.io", "StorageClass", "storageclasses", cluster, none, {"sc"})));
+    for (const bool mutating : {true, false}) {
+        Kind kind = mutating ? make(admission, "MutatingWebhookConfiguration",
+                                    "mutatingwebhookconfigurations", cluster, none)
+                             : make(admission, "ValidatingWebhookConfiguration",
+                                    "validatingwebhookconfigurations", cluster, none);
+        kind.categories = {"api-extensions"};
+        add(checked(std::move(kind), validate_webhooks, default_webhooks));
+    }
     Kind crd = make("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions",
                     cluster, status, {"crd", "crds"});
     crd.categories = {"api-extensions"};

@@ -43,6 +43,10 @@ void default_priority_class(Value& priority_class);
 FieldErrors validate_runtime_class(const Value& runtime_class, const Value* old);
 FieldErrors validate_priority_class(const Value& priority_class, const Value* old);
 
+/// Of both kinds of webhooks' configurations.
+void default_webhooks(Value& configuration);
+FieldErrors validate_webhooks(const Value& configuration, const Value* old);
+
 /// core/v1 Event to events.k8s.io/v1 and back; `to_version` is an apiVersion.
 Value convert_event(Value event, std::string_view to_version);
 
