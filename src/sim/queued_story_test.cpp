@@ -117,9 +117,8 @@ public:
                      [&] { return ready(deployment) == 2 && ready(set) == 2; });
         world_.merge(set, R"({"spec":{"replicas":0}})");
         world_.until("a set of none holds no quota", patience, [&] { return held() == 2; });
-        world_.until("its last pod is gone", patience, [&] {
-            return world_.get(set)["status"]["replicas"].integer_or(0) == 0;
-        });
+        world_.until("its last pod is gone", patience,
+                     [&] { return world_.get(set)["status"]["replicas"].integer_or(0) == 0; });
         world_.merge(set, R"({"spec":{"replicas":2}})");
         world_.until("the set is back", patience, [&] { return ready(set) == 2; });
     }
