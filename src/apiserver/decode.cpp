@@ -235,8 +235,7 @@ Value typed_object(Exchange& exchange, Decoded decoded) {
     check_object(object, "");
     check_type(exchange, object);
     const api::Schema& schema = *exchange.version->schema;
-    const std::string prefix = exchange.kind->custom ? std::string() : cannot_handle(exchange);
-    check_strictly(exchange, schema, object, decoded.duplicates, prefix);
+    check_strictly(exchange, schema, object, decoded.duplicates, cannot_handle(exchange));
     if (!object["metadata"].is_null() && !object["metadata"].is_object()) {
         throw bad_request(cannot_handle(exchange) + "metadata must be an object");
     }
