@@ -9,6 +9,7 @@
 #include "api/protobuf.h"
 #include "api/rules.h"
 #include "api/schema.h"
+#include "api/typed_value.h"
 #include "api/yaml.h"
 #include "apiserver/status_error.h"
 
@@ -272,6 +273,8 @@ Value typed_part(Exchange& exchange, Decoded decoded) {
     check_applied_type(exchange, object);
     check_type(exchange, object);
     const api::Schema& schema = *exchange.version->schema;
+    // What does not fit its kind is told when it is applied, whatever `fieldValidation` says.
+    if (!api::typed_faults(schema, object).empty()) return std::move(object);
     check_strictly(exchange, schema, object, decoded.duplicates,
                    exchange.kind->custom ? std::string() : cannot_handle(exchange));
     api::prune(schema, object);

@@ -56,8 +56,8 @@ Value status_of(const StatusError& error) {
                                   {"apiVersion", "v1"},
                                   {"metadata", Value::object()},
                                   {"status", "Failure"},
-                                  {"message", error.what()},
-                                  {"reason", reason_word(error.reason())}});
+                                  {"message", error.what()}});
+    if (error.reason() != Reason::unnamed) status.set("reason", reason_word(error.reason()));
     if (!error.details().is_null()) status.set("details", error.details());
     status.set("code", error.code());
     return status;

@@ -11,6 +11,7 @@ import pathlib
 import queue
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import threading
@@ -213,7 +214,7 @@ class Kubelet:
         self.said: dict[str, str] = {}            # What was last said of a pod.
         self.addresses: dict[str, str] = {}
         self.faults: list[str] = []
-        self.ending = False
+        self.ending, self.stream = False, None
         self.events: queue.Queue = queue.Queue()
         self.server = self._serve_logs()
         self._add_node(amounts or {"cpu": "64", "memory": "8Gi", "pods": "110"})
@@ -223,6 +224,11 @@ class Kubelet:
 
     def stop(self) -> None:
         self.ending = True
+        if self.stream is not None and (sock := self.stream.sock) is not None:
+            try:
+                sock.shutdown(socket.SHUT_RDWR)  # It waits for the next event otherwise.
+            except OSError:
+                pass
         self.server.shutdown()
         self.server.server_close()
         for each in self.threads:
@@ -269,7 +275,7 @@ class Kubelet:
                 time.sleep(0.2)
 
     def _follow(self, path: str) -> None:
-        connection = self.cluster.connection(25)
+        connection = self.stream = self.cluster.connection(25)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()

@@ -50,11 +50,6 @@ Cells secret_row(const Value& secret, Time now) {
             age_of(secret, now)};
 }
 
-Cells service_account_row(const Value& account, Time now) {
-    return {name_of(account), static_cast<std::int64_t>(account["secrets"].size()),
-            age_of(account, now)};
-}
-
 /// The first three of many, and how many more.
 std::string some_of(const std::vector<std::string>& all, const char* when_none) {
     constexpr std::size_t shown = 3;
@@ -247,7 +242,7 @@ std::vector<PrintedKind> make_all() {
         {"", "Namespace", columns("Name,Status,Age"), namespace_row},
         {"", "ConfigMap", columns("Name,Data#,Age"), config_map_row},
         {"", "Secret", columns("Name,Type,Data#,Age"), secret_row},
-        {"", "ServiceAccount", columns("Name,Secrets#,Age"), service_account_row},
+        {"", "ServiceAccount", columns("Name,Age"), plain_row},
         {"", "Endpoints", columns("Name,Endpoints,Age"), endpoints_row},
         {"", "LimitRange", columns("Name,Created At"), created_row},
         {"", "ReplicationController", with_tail("Name,Desired#,Current#,Ready#,Age"),
