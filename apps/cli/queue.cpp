@@ -66,6 +66,16 @@ std::string told_by_conditions(const Value& workload) {
     return "waits: " + (said.is_null() ? "nobody has looked at it yet" : said["message"].text());
 }
 
+/// What an AppWrapper without a queue says of itself; empty when it says nothing.
+std::string told_by_wrapper(const Value& object) {
+    const auto& conditions = object["status"]["conditions"].items();
+    for (auto each = conditions.rbegin(); each != conditions.rend(); ++each) {
+        const std::string text = (*each)["message"].text();
+        if (!text.empty()) return "is " + object["status"]["state"].text() + ": " + text;
+    }
+    return {};
+}
+
 }  // namespace
 
 int why(Command& command, const std::string& target, const std::string& output) {
@@ -84,10 +94,15 @@ int why(Command& command, const std::string& target, const std::string& output) 
     if (!command.session().find(path + "/why")) {
         const Value object = command.session().get(path);  // Says so when there is none.
         const Value workload = workload_of(command, resource, ns, object);
-        if (!workload.is_null()) {
-            print(output == "json" ? api::to_pretty_json(workload["status"]) + "\n"
-                                   : resource.singular + " " + ns + "/" + named.front().name + " " +
-                                         told_by_conditions(workload) + "\n");
+        const std::string told = !workload.is_null()                ? told_by_conditions(workload)
+                                 : resource.plural == "appwrappers" ? told_by_wrapper(object)
+                                                                    : "";
+        if (!told.empty()) {
+            const Value& said = workload.is_null() ? object : workload;
+            print((output == "json"
+                       ? api::to_pretty_json(said["status"])
+                       : resource.singular + " " + ns + "/" + named.front().name + " " + told) +
+                  "\n");
             return 0;
         }
         throw Error(Reason::bad_request,

@@ -53,7 +53,7 @@ def test_jobs_of_others_wait_start_and_end_in_the_queues(muster):
     muster.until("the training job waits", lambda: condition(workload_of(muster, "train"), "QuotaReserved").get("status") == "False")
     assert muster.get("-n", "sandbox", "pytorchjob", "train")["spec"]["runPolicy"]["suspend"] is True
     said = muster.run("why", "-n", "sandbox", "pytorchjob/train").stdout
-    assert "needs 6" in said and "pair" in said
+    assert ("needs 6" in said and "pair" in said) if muster.explains else "1 more needed" in said
 
     muster.run("patch", "-n", "sandbox", "jobset", "pair", "--subresource", "status", "--type", "merge", "-p", json.dumps(
         {"status": {"conditions": [{"type": "Completed", "status": "True", "reason": "AllJobsCompleted", "message": "done",
@@ -133,7 +133,6 @@ def test_an_app_wrapper_wraps_a_training_job(muster):
     assert "no matches for kind" in refused.stdout + refused.stderr
 
 
-@both
 def test_each_group_of_a_leader_worker_set_is_a_workload_that_its_pods_join(muster):
     muster.apply(QUEUES)
     install(muster, definition("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet"))

@@ -11,11 +11,11 @@ from conftest import MUSTER, Cluster
 
 
 class UpServer(Cluster):
-    """Whole unless the flags say otherwise; its node is of two CPUs unless they name others."""
+    """Whole unless the flags say otherwise; its node, when they name none, is of two CPUs."""
 
     def __init__(self, folder: pathlib.Path, *flags: str):  # pylint: disable=super-init-not-called
         self.folder, self.kubeconfig, self.port = folder, folder / "kubeconfig", 0
-        self.flags = flags if "--node" in flags else ("--node", "laptop:cpu=2", *flags)
+        self.flags = flags if {"--node", "--api-only"} & set(flags) else ("--node", "laptop:cpu=2", *flags)
         self.process = None
 
     def start(self, timeout: float = 60) -> "UpServer":
