@@ -36,9 +36,10 @@ class Shell:
         assert done.returncode == code, f"{self.name}: {line}: {done.returncode}\n{text[-4000:]}"
         for pattern, word in MASKS:
             text = re.sub(pattern, word, text)
+        text = re.sub(" +", " ", text)  # Columns are as wide as what is masked.
         if "\nRESOURCES:" in text:
-            # By kind in an order that helm leaves to chance, in columns as wide as what is masked.
-            text = "\n\n".join(sorted(re.sub(" +", " ", text).replace("RESOURCES:\n", "RESOURCES:\n\n").split("\n\n")))
+            # By kind, in an order that helm leaves to chance.
+            text = "\n\n".join(sorted(text.replace("RESOURCES:\n", "RESOURCES:\n\n").split("\n\n")))
         self.said.append((line, text))
         return text
 
