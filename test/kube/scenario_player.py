@@ -16,7 +16,7 @@ WRAPPERS = "/apis/workload.codeflare.dev/v1beta1/appwrappers"
 # What a scenario may leave behind; what owns comes before what it owns.
 LEFT = [WRAPPERS, "/apis/batch/v1/jobs", f"{KUEUE}/workloads", "/api/v1/pods", f"{KUEUE}/localqueues", f"{KUEUE}/clusterqueues",
         f"{KUEUE}/cohorts", f"{KUEUE}/resourceflavors", f"{KUEUE}/topologies", f"{KUEUE}/admissionchecks", "/api/v1/nodes"]
-PATIENCE = 60  # Seconds until what an operator decides has come out.
+PATIENCE = 25  # Seconds until what an operator decides has come out.
 OLD_TIME = re.compile(r"^20\d\d-\d\d-\d\dT[0-9:.]+Z$")  # Of the simulator's clock.
 
 
@@ -107,6 +107,10 @@ class Player:
 
     def _ask(self, method: str, path: str, body=None, content_type: str = "application/json", may: tuple = ()) -> dict:
         status, answer = self.client.ask(method, path, body, content_type)
+        deadline = time.time() + 60
+        while status in (0, 429) and time.time() < deadline:  # A kind that was just defined is not there at once.
+            time.sleep(0.1)
+            status, answer = self.client.ask(method, path, body, content_type)
         assert 200 <= status < 300 or status in may, (self.name, method, path, status, answer)
         return answer if status < 300 else {}
 
@@ -145,7 +149,7 @@ class Player:
             made = changed(live, copy.deepcopy(before), after)
             made["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
             status, answer = self.client.ask("PUT", path, made)
-            assert status in (0, 200, 409), (path, status, answer)
+            assert status in (0, 200, 409, 429), (path, status, answer)
             return status == 200
 
         until(f"{path} is written", is_done)
