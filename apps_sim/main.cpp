@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/random.h"
+#include "sim/broken.h"
 #include "sim/faults.h"
 #include "sim/scenario_files.h"
 #include "sim/scenario_play.h"
@@ -75,7 +76,22 @@ void usage() {
     std::puts(
         "muster_sim --seed N          plays one seed, with its log (seed 0: without faults)\n"
         "muster_sim --seeds N [--from M]   plays seeds M to M+N-1 (M: 0)\n"
-        "muster_sim --seconds N       plays fresh seeds for that long");
+        "muster_sim --seconds N       plays fresh seeds for that long\n"
+        "muster_sim --record          writes what the scenarios tell a server and what it is to "
+        "say");
+}
+
+int print_records() {
+    try {
+        for (const muster::sim::ScenarioFile& file : muster::sim::scenario_files()) {
+            for (const std::string& line : muster::sim::record(file))
+                std::puts(line.c_str());
+        }
+        return 0;
+    } catch (const muster::sim::Broken& broken) {
+        std::fprintf(stderr, "muster_sim: %s\n", broken.what.c_str());
+        return 1;
+    }
 }
 
 }  // namespace
@@ -84,6 +100,10 @@ int main(int argc, char** argv) {
     std::uint64_t seed = 0, from = 0;
     long seeds = -1, seconds = -1;
     bool one = false;
+    if (argc == 2 && std::string(argv[1]) == "--record") {
+        muster::set_log_level(muster::LogLevel::error);
+        return print_records();
+    }
     for (int i = 1; i + 1 < argc; i += 2) {
         const std::string flag = argv[i];
         const std::uint64_t value = std::strtoull(argv[i + 1], nullptr, 10);

@@ -25,6 +25,8 @@ class Failed(Exception):
 class Stage:
     """The running Muster and the shell that its user types into."""
 
+    trains = True  # Whether pods are run, and Ray in them.
+
     def __init__(self, muster: pathlib.Path, python_home: pathlib.Path, data: pathlib.Path):
         self.data = data
         self.log = data / "muster.log"
@@ -48,6 +50,10 @@ class Stage:
             if text not in done.stdout:
                 raise Failed(f"`{command}` did not show {text!r}")
         return done.stdout
+
+    def why(self, what: str, expect: list[str]) -> None:
+        """Asks why something waits."""
+        self.run(f"muster why {what}", expect)
 
     def stream(self, command: str, expect: str, timeout: float = 180) -> None:
         """Types a command whose output comes over time; shows it as it comes."""
@@ -194,7 +200,7 @@ def play_second_wrapper(stage: Stage) -> None:
     stage.run("muster get rayclusters,pods -n default")
     if stage.get("-n default raycluster raycluster-complete-1") or wrapped_pods(stage, "raycluster-complete-1"):
         raise Failed("the waiting AppWrapper has made objects")
-    stage.run("muster why appwrapper/raycluster-complete-1", ["cpu", "raycluster-complete"])
+    stage.why("appwrapper/raycluster-complete-1", ["cpu", "raycluster-complete"])
 
 
 def play_hand_over(stage: Stage, phases: Phases) -> None:
@@ -227,14 +233,21 @@ def play_training(stage: Stage, phases: Phases) -> None:
     stage.run("muster get -n sandbox rayjobs,rayclusters,pods")
     stage.until("-n sandbox pods -l job-name=digits",
                 lambda l: any(p["status"].get("phase") in ("Running", "Succeeded") for p in l.get("items", [])), 60)
-    stage.stream("muster logs -n sandbox -f job/digits", "final accuracy: 0.9")
-    job = stage.until("-n sandbox rayjob digits", lambda j: j.get("status", {}).get("jobDeploymentStatus") == "Complete")
-    stage.run("muster get -n sandbox rayjob digits", "SUCCEEDED")
+    if stage.trains:
+        play_end_of_training(stage, phases)
+    else:
+        stage.run("muster delete -n sandbox rayjob digits")
     stage.until("-n sandbox rayclusters", lambda l: not l.get("items"), 60)
     stage.until("-n sandbox localqueue local-queue-test",
                 lambda q: q.get("status", {}).get("admittedWorkloads", 0) == 0 and
                 q.get("status", {}).get("reservingWorkloads", 0) == 0, 30)
     stage.run("muster get -n sandbox queues")
+
+
+def play_end_of_training(stage: Stage, phases: Phases) -> None:
+    stage.stream("muster logs -n sandbox -f job/digits", "final accuracy: 0.9")
+    job = stage.until("-n sandbox rayjob digits", lambda j: j.get("status", {}).get("jobDeploymentStatus") == "Complete")
+    stage.run("muster get -n sandbox rayjob digits", "SUCCEEDED")
     phases.note("rayjob/digits", "queued", job["metadata"]["creationTimestamp"])
     phases.note("rayjob/digits", "finished", job["status"].get("endTime"))
     for workload in stage.get("-n sandbox workloads").get("items", []):
@@ -246,7 +259,7 @@ def play_too_big(stage: Stage, phases: Phases) -> None:
     stage.run(f"muster apply -f {SAMPLES}/6-too-big.yaml")
     stage.run("muster wait -n sandbox --for=condition=Complete job/small --timeout=30s")
     stage.run("muster get -n sandbox jobs,workloads")
-    stage.run("muster why -n sandbox job/too-big", ["nvidia.com/gpu", "6", "5"])
+    stage.why("-n sandbox job/too-big", ["nvidia.com/gpu", "6", "5"])
     for name in ("small", "too-big"):
         job = stage.get(f"-n sandbox job {name}")
         phases.note(f"job/{name}", "queued", job["metadata"]["creationTimestamp"])
@@ -258,6 +271,20 @@ def play_too_big(stage: Stage, phases: Phases) -> None:
             phases.note(f"job/{owner}", "admitted", condition_time(workload, "Admitted"))
 
 
+def play_all(stage: Stage) -> None:
+    """The whole story, on whatever serves it."""
+    phases = Phases()
+    stage.run("muster get nodes")
+    play_queues(stage)
+    play_first_wrapper(stage, phases)
+    play_second_wrapper(stage)
+    play_hand_over(stage, phases)
+    play_training(stage, phases)
+    play_too_big(stage, phases)
+    stage.say("Each job's way, in seconds after it was queued")
+    print(phases.table())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Plays the main job of Muster.")
     parser.add_argument("--muster", type=pathlib.Path, required=True, help="the built program")
@@ -266,20 +293,11 @@ def main() -> int:
     options = parser.parse_args()
     data = pathlib.Path(tempfile.mkdtemp(prefix="muster-demo-"))
     stage = Stage(options.muster, options.python_home, data)
-    phases = Phases()
     code = 0
     try:
         stage.say("One machine, everything embedded")
         stage.start()
-        stage.run("muster get nodes")
-        play_queues(stage)
-        play_first_wrapper(stage, phases)
-        play_second_wrapper(stage)
-        play_hand_over(stage, phases)
-        play_training(stage, phases)
-        play_too_big(stage, phases)
-        stage.say("Each job's way, in seconds after it was queued")
-        print(phases.table())
+        play_all(stage)
         stage.say("The main job is done")
     except (Failed, subprocess.TimeoutExpired) as problem:
         print(f"\ndemo: {problem}\ndemo: Muster's log is {stage.log}", file=sys.stderr)

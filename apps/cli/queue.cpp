@@ -41,6 +41,41 @@ std::vector<Value> list(Session& session, const Resource& resource, const std::s
     return {answer["items"].items().begin(), answer["items"].items().end()};
 }
 
+/// The Workload of an object, or itself when it is one; null when there is none.
+Value workload_of(Command& command, const Resource& resource, const std::string& ns,
+                  const Value& object) {
+    if (resource.plural == "workloads") return object;
+    if (ns.empty()) return {};
+    for (Value& one :
+         list(command.session(), command.resources().named("workloads.kueue.x-k8s.io"), ns)) {
+        for (const Value& owner : one["metadata"]["ownerReferences"].items()) {
+            if (owner["uid"] == object["metadata"]["uid"]) return std::move(one);
+        }
+    }
+    return {};
+}
+
+/// What an object's Workload says of itself: all that a server knows which is not Muster's own.
+std::string told_by_conditions(const Value& workload) {
+    if (is_true(workload, "Finished"))
+        return "is finished: " + condition_of(workload, "Finished")["message"].text();
+    if (is_true(workload, "Admitted"))
+        return "is admitted by queue " + workload["status"]["admission"]["clusterQueue"].text();
+    const bool reserved = is_true(workload, "QuotaReserved");
+    const Value& said = condition_of(workload, reserved ? "Admitted" : "QuotaReserved");
+    return "waits: " + (said.is_null() ? "nobody has looked at it yet" : said["message"].text());
+}
+
+/// What an AppWrapper without a queue says of itself; empty when it says nothing.
+std::string told_by_wrapper(const Value& object) {
+    const auto& conditions = object["status"]["conditions"].items();
+    for (auto each = conditions.rbegin(); each != conditions.rend(); ++each) {
+        const std::string text = (*each)["message"].text();
+        if (!text.empty()) return "is " + object["status"]["state"].text() + ": " + text;
+    }
+    return {};
+}
+
 }  // namespace
 
 int why(Command& command, const std::string& target, const std::string& output) {
@@ -57,7 +92,19 @@ int why(Command& command, const std::string& target, const std::string& output) 
     const std::string ns = resource.namespaced ? command.ns() : "";
     const std::string path = resource.path(ns, named.front().name);
     if (!command.session().find(path + "/why")) {
-        command.session().get(path);  // Says so when there is no such object.
+        const Value object = command.session().get(path);  // Says so when there is none.
+        const Value workload = workload_of(command, resource, ns, object);
+        const std::string told = !workload.is_null()                ? told_by_conditions(workload)
+                                 : resource.plural == "appwrappers" ? told_by_wrapper(object)
+                                                                    : "";
+        if (!told.empty()) {
+            const Value& said = workload.is_null() ? object : workload;
+            print((output == "json"
+                       ? api::to_pretty_json(said["status"])
+                       : resource.singular + " " + ns + "/" + named.front().name + " " + told) +
+                  "\n");
+            return 0;
+        }
         throw Error(Reason::bad_request,
                     "error: " + resource.plural +
                         " do not wait for quota or room of their own: ask why of a job (job, "

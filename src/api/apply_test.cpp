@@ -207,6 +207,14 @@ TEST_CASE("what cannot be applied says why") {
     CHECK(world.error ==
           "failed to create typed patch object (d/p; /v1, Kind=Pod): .spec.foo: field not declared "
           "in schema");
+    CHECK(!world.apply("a", R"({"spec":{"priority":"a","containers":{"a":[1]},"hostNetwork":"yes",
+        "nodeName":5,"tolerations":[{"keys":1}]}})"));
+    CHECK(world.error.ends_with(
+        "errors:\n  .spec.priority: expected numeric (int or float), got string\n"
+        "  .spec.containers: expected list, got &{map[a:[1]]}\n"
+        "  .spec.hostNetwork: expected boolean, got &{yes}\n"
+        "  .spec.nodeName: expected string, got &value.valueUnstructured{Value:5}\n"
+        "  .spec.tolerations[0].keys: field not declared in schema"));
     CHECK(!world.apply("a", R"({"spec":{"containers":[{"name":"a"},{"name":"a"}]}})"));
     CHECK(world.error.ends_with(".spec.containers: duplicate entries for key [name=\"a\"]"));
     CHECK(!world.apply("a", R"({"spec":{"containers":[{"image":"a"}]}})"));

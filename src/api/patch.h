@@ -15,6 +15,7 @@ namespace muster::api {
 struct PatchError {
     std::string text;
     bool invalid = false;
+    bool untyped = false;  // What is applied is not of its kind's shape.
 };
 using Patched = std::variant<Value, PatchError>;
 

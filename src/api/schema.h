@@ -98,6 +98,8 @@ public:
     explicit LazySchema(std::shared_ptr<const Schema> schema) : schema_(std::move(schema)) {}
     const Schema& operator*() const;
     const Schema* operator->() const { return &**this; }
+    /// False: nobody has said one, and it must not be asked for.
+    bool is_known() const { return schema_ != nullptr || !definition_.empty(); }
 
 private:
     std::string definition_;

@@ -283,8 +283,10 @@ std::variant<Value, std::vector<ApplyConflict>, PatchError> server_side_apply(
         return PatchError{"metadata.managedFields must be nil"};
     const std::vector<std::string> faults = typed_faults(schema, applied);
     if (!faults.empty()) {
-        return PatchError{"failed to create typed patch object (" + described(applied) +
-                          "): " + (faults.size() == 1 ? "" : "errors:\n  ") + join(faults, "\n  ")};
+        return PatchError{.text = "failed to create typed patch object (" + described(applied) +
+                                  "): " + (faults.size() == 1 ? "" : "errors:\n  ") +
+                                  join(faults, "\n  "),
+                          .untyped = true};
     }
     Apply apply(schema, live, applied, request);
     apply.merge();

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "api/json.h"
+#include "base/text.h"
 
 namespace muster::api {
 namespace {
@@ -123,10 +124,94 @@ void add_fields(const Schema& schema, const Value& value, FieldSet& set) {
     }
 }
 
+/// As Go's fmt prints a decoded value with %v, or with %#v where `typed`.
+std::string go_text(const Value& value, bool typed) {
+    if (value.is_string()) return typed ? to_json(value) : value.text();
+    if (value.is_null()) return "<nil>";
+    std::vector<std::string> parts;
+    if (value.is_array()) {
+        for (const Value& item : value.items())
+            parts.push_back(go_text(item, typed));
+        return typed ? "[]interface {}{" + join(parts, ", ") + "}" : "[" + join(parts, " ") + "]";
+    }
+    if (!value.is_object()) return to_json(value);
+    for (const Value::Member& member : value.members())
+        parts.push_back((typed ? to_json(Value(member.key)) : member.key.text()) + ":" +
+                        go_text(member.value, typed));
+    std::sort(parts.begin(), parts.end());
+    return typed ? "map[string]interface {}{" + join(parts, ", ") + "}"
+                 : "map[" + join(parts, " ") + "]";
+}
+
+/// The name of the Go type that a decoded value has.
+std::string go_type(const Value& value) {
+    if (value.is_string()) return "string";
+    if (value.is_boolean()) return "bool";
+    return value.is_array() ? "[]interface {}" : "map[string]interface {}";
+}
+
+/// What is wrong with the type of a value itself; empty when nothing is.
+std::string type_fault(const Schema& schema, const Value& value) {
+    using Type = Schema::Type;
+    if (value.is_null()) return {};
+    const std::string got = ", got &{" + go_text(value, false) + "}";
+    switch (schema.type) {
+        case Type::any:
+            return {};
+        case Type::object:
+        case Type::map:
+            return value.is_object() ? "" : "expected map" + got;
+        case Type::list:
+            return value.is_array() ? "" : "expected list" + got;
+        case Type::boolean:
+            return value.is_boolean() ? "" : "expected boolean" + got;
+        case Type::integer:
+        case Type::number:
+            return value.is_number() ? ""
+                                     : "expected numeric (int or float), got " + go_type(value);
+        case Type::quantity:
+        case Type::int_or_string:
+            return value.is_object() || value.is_array() ? "expected any scalar" + got : "";
+        case Type::string:
+        case Type::time:
+        case Type::micro_time:
+        case Type::bytes:
+            break;
+    }
+    return value.is_string()
+               ? ""
+               : "expected string, got &value.valueUnstructured{Value:" + go_text(value, true) +
+                     "}";
+}
+
+void find_faults(const Schema& schema, const Value& value, const std::string& path,
+                 std::vector<std::string>& faults);
+
+void find_item_faults(const Schema& schema, const Value& value, const std::string& path,
+                      std::vector<std::string>& faults) {
+    std::unordered_map<std::string, int> seen;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+        const std::optional<std::string> step = item_step(schema, value[i]);
+        if (!step) {
+            faults.push_back(path + ": element " + std::to_string(i) +
+                             ": associative list with keys has an element that omits a key "
+                             "field (and doesn't have default value)");
+            continue;
+        }
+        FieldSet shown;
+        shown.at(*step).member = true;
+        const std::string below = path_texts(shown)[0];
+        if (seen[*step]++ > 0) faults.push_back(path + ": duplicate entries for key " + below);
+        find_faults(item_schema(schema), value[i], path + below, faults);
+    }
+}
+
 void find_faults(const Schema& schema, const Value& value, const std::string& path,
                  std::vector<std::string>& faults) {
-    const Shape shape = shape_of(schema, value);
-    if (shape == Shape::members) {
+    const std::string wrong = type_fault(schema, value);
+    if (!wrong.empty()) {
+        faults.push_back((path.empty() ? "" : path + ": ") + wrong);
+    } else if (value.is_object()) {
         for (const Value::Member& member : value.members()) {
             const std::string below = path + "." + member.key;
             const bool closed = schema.type == Schema::Type::object && !schema.fields.empty() &&
@@ -137,22 +222,12 @@ void find_faults(const Schema& schema, const Value& value, const std::string& pa
                 find_faults(member_schema(schema, member.key), member.value, below, faults);
             }
         }
-    } else if (shape == Shape::items) {
-        std::unordered_map<std::string, int> seen;
-        for (std::size_t i = 0; i < value.size(); ++i) {
-            const std::optional<std::string> step = item_step(schema, value[i]);
-            if (!step) {
-                faults.push_back(path + ": element " + std::to_string(i) +
-                                 ": associative list with keys has an element that omits a key "
-                                 "field (and doesn't have default value)");
-                continue;
-            }
-            FieldSet shown;
-            shown.at(*step).member = true;
-            const std::string below = path_texts(shown)[0];
-            if (seen[*step]++ > 0) faults.push_back(path + ": duplicate entries for key " + below);
-            find_faults(item_schema(schema), value[i], path + below, faults);
-        }
+    } else if (shape_of(schema, value) == Shape::items) {
+        find_item_faults(schema, value, path, faults);
+    } else if (value.is_array()) {
+        for (std::size_t i = 0; i < value.size(); ++i)
+            find_faults(item_schema(schema), value[i], path + "[" + std::to_string(i) + "]",
+                        faults);
     }
 }
 

@@ -14,8 +14,8 @@ namespace muster::api {
 /// The paths that a value sets. Items that stand twice in a set or map list are taken once.
 FieldSet field_set_of(const Schema& schema, const Value& value);
 
-/// Why a value cannot be applied: unknown fields, items without their keys, items that stand twice.
-/// ".spec.foo: field not declared in schema". Empty: it can.
+/// Why a value cannot be applied: unknown fields, values of the wrong type, items without their
+/// keys, items that stand twice. ".spec.foo: field not declared in schema". Empty: it can.
 std::vector<std::string> typed_faults(const Schema& schema, const Value& value);
 
 /// How `after` differs from `before`, path by path; a new container and its content are all added.

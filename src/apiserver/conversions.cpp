@@ -33,7 +33,7 @@ std::string print_of(const Value& object, std::string_view wanted) {
 }
 
 StatusError failed(const std::string& text) {
-    return StatusError(Reason::internal_error, text).without_reason();
+    return StatusError(Reason::unnamed, text);
 }
 
 /// One question to the webhook of a kind, for all objects that are not known.

@@ -9,6 +9,7 @@
 #include "api/protobuf.h"
 #include "api/rules.h"
 #include "api/schema.h"
+#include "api/typed_value.h"
 #include "api/yaml.h"
 #include "apiserver/status_error.h"
 
@@ -235,8 +236,7 @@ Value typed_object(Exchange& exchange, Decoded decoded) {
     check_object(object, "");
     check_type(exchange, object);
     const api::Schema& schema = *exchange.version->schema;
-    const std::string prefix = exchange.kind->custom ? std::string() : cannot_handle(exchange);
-    check_strictly(exchange, schema, object, decoded.duplicates, prefix);
+    check_strictly(exchange, schema, object, decoded.duplicates, cannot_handle(exchange));
     if (!object["metadata"].is_null() && !object["metadata"].is_object()) {
         throw bad_request(cannot_handle(exchange) + "metadata must be an object");
     }
@@ -301,6 +301,8 @@ Value typed_part(Exchange& exchange, Decoded decoded) {
     check_applied_type(exchange, object);
     check_type(exchange, object);
     const api::Schema& schema = *exchange.version->schema;
+    // What does not fit its kind is told when it is applied, whatever `fieldValidation` says.
+    if (!api::typed_faults(schema, object).empty()) return std::move(object);
     check_strictly(exchange, schema, object, decoded.duplicates,
                    exchange.kind->custom ? std::string() : cannot_handle(exchange));
     api::prune(schema, object);

@@ -91,6 +91,14 @@ struct Row {
     bool kept = true;
 };
 
+/// In the order in which the original lists them.
+Value verbs_of(const Row& row) {
+    if (!row.kept) return texts({"create"});
+    if (!row.kind->custom) return texts(all_verbs);
+    return texts(
+        {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"});
+}
+
 std::vector<Row> rows_of(const Context& context, const std::string& group,
                          const std::string& version) {
     std::vector<Row> rows;
@@ -118,7 +126,7 @@ Value aggregated_resource(const Context& context, const Row& row, const std::str
                        {"responseKind", kind_reference(kind.group, version, kind.kind)},
                        {"scope", kind.namespaced ? "Namespaced" : "Cluster"},
                        {"singularResource", kind.singular},
-                       {"verbs", row.kept ? texts(all_verbs) : texts({"create"})}});
+                       {"verbs", verbs_of(row)}});
     if (!kind.short_names.empty()) resource.set("shortNames", texts(kind.short_names));
     if (!kind.categories.empty()) resource.set("categories", texts(kind.categories));
     if (!row.kept) return resource;
@@ -188,12 +196,11 @@ Value resource_list(const Context& context, const Group& group, const std::strin
     Value resources = Value::array();
     for (const Row& row : rows_of(context, group.name, version)) {
         const api::Kind& kind = *row.kind;
-        Value resource =
-            Value::object({{"name", kind.plural},
-                           {"singularName", kind.singular},
-                           {"namespaced", kind.namespaced},
-                           {"kind", kind.kind},
-                           {"verbs", row.kept ? texts(all_verbs) : texts({"create"})}});
+        Value resource = Value::object({{"name", kind.plural},
+                                        {"singularName", kind.singular},
+                                        {"namespaced", kind.namespaced},
+                                        {"kind", kind.kind},
+                                        {"verbs", verbs_of(row)}});
         if (!kind.short_names.empty()) resource.set("shortNames", texts(kind.short_names));
         if (!kind.categories.empty()) resource.set("categories", texts(kind.categories));
         resources.push(resource);

@@ -57,7 +57,10 @@ Value applied(Context& context, Exchange& exchange, const PatchBody& patch, cons
         refuse_apply(*conflicts);
     }
     if (const auto* problem = std::get_if<api::PatchError>(&result)) {
-        throw StatusError(problem->invalid ? Reason::invalid : Reason::bad_request, problem->text);
+        throw StatusError(problem->untyped   ? Reason::unnamed
+                          : problem->invalid ? Reason::invalid
+                                             : Reason::bad_request,
+                          problem->text);
     }
     return std::move(std::get<Value>(result));
 }

@@ -69,7 +69,7 @@ Value status_of(const StatusError& error) {
                                   {"metadata", Value::object()},
                                   {"status", "Failure"},
                                   {"message", error.what()}});
-    if (error.has_reason()) status.set("reason", reason_word(error.reason()));
+    if (error.reason() != Reason::unnamed) status.set("reason", reason_word(error.reason()));
     if (!error.details().is_null()) status.set("details", error.details());
     status.set("code", error.code());
     return status;

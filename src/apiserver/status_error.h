@@ -27,19 +27,11 @@ public:
         code_ = code;
         return *this;
     }
-
-    /// A failure of somebody else, for which Kubernetes has no word.
-    StatusError& without_reason() {
-        has_reason_ = false;
-        return *this;
-    }
-    bool has_reason() const { return has_reason_; }
     /// Null unless it was made of it.
     const api::Value& whole() const { return whole_; }
 
 private:
     int code_;
-    bool has_reason_ = true;
     api::Value details_;
     api::Value whole_;
 };

@@ -31,6 +31,7 @@ constexpr Row rows[] = {
     {Reason::server_timeout, "ServerTimeout", 500},
     {Reason::internal_error, "InternalError", 500},
     {Reason::service_unavailable, "ServiceUnavailable", 503},
+    {Reason::unnamed, "", 500},
 };
 
 const Row& row_of(Reason reason) {

@@ -27,6 +27,7 @@ enum class Reason {
     server_timeout,
     internal_error,
     service_unavailable,
+    unnamed,  // HTTP 500 without a word: what a server's part said goes out as it is.
 };
 
 /// The word in `Status.reason`, such as "NotFound".

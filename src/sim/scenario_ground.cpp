@@ -174,6 +174,7 @@ ScenarioCycle SimGround::cycle(Time now) {
     world_.hold_queues(true);
     world_.set_sky(Sky::as_drawn);
     changed_ = false;
+    if (told_) tell_cycle();
     ScenarioCycle came;
     for (const auto& [id, after] : shown_) {
         const auto found = before.find(id);
@@ -244,6 +245,29 @@ std::vector<std::string> SimGround::order(const std::string& queue, Time now) {
     for (const auto& [place, id] : by_place)
         names.push_back(id);
     return names;
+}
+
+void SimGround::record(std::function<void(Value line)> tell) {
+    told_ = tell;
+    world_.record(std::move(tell));
+}
+
+void SimGround::tell_cycle() {
+    Value objects = Value::object();
+    for (const auto& [id, known] : submitted_) {
+        const Value object = world_.get(known.path);
+        if (object.is_null()) continue;
+        Value said = Value::object({{"status", object["status"]}});
+        if (known.wrapped && !known.said.local_queue.empty())
+            said.set("workload", workload_of(known)["status"]);
+        objects.set(known.path, std::move(said));
+    }
+    for (const std::string& queue : queues_) {
+        const std::string path = kueue + "clusterqueues/" + queue;
+        const Value object = world_.get(path);
+        if (!object.is_null()) objects.set(path, Value::object({{"status", object["status"]}}));
+    }
+    told_(Value::object({{"cycle", std::move(objects)}}));
 }
 
 std::string SimGround::rest() {

@@ -36,6 +36,11 @@ public:
 
     /// Every workload and queue as its status says, a line each.
     std::string rest();
+    /// From here on all that is written is told, as `World::record` has it, nodes as {"node"},
+    /// other options as {"options"}; and after each cycle {"cycle"}: by path, the status of each
+    /// workload
+    /// ("workload" of an AppWrapper) and of each queue.
+    void record(std::function<void(api::Value line)> tell);
     World& world() { return world_; }
 
 private:
@@ -70,11 +75,13 @@ private:
     api::Value workload_of(const Submitted& wrapper);
     Shown show_workload(const Submitted& known, const api::Value& object);
     Shown show_wrapper(const Submitted& known, const api::Value& object);
+    void tell_cycle();
     std::string own_words(std::string text, const Submitted* about) const;
     /// Objects that the change says, and a refusal.
     struct Writer;
 
     World world_;
+    std::function<void(api::Value line)> told_;
     bool faulty_ = false;
     bool changed_ = false;  // Since the last cycle.
     std::map<std::string, Submitted> submitted_;

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "api/json.h"
 #include "base/hash.h"
 #include "sim/scenario_ground.h"
 
@@ -99,6 +100,31 @@ std::string play_calm(const ScenarioFile& file) {
     // A verb is missing, or the controllers around the planner do more than it does alone.
     if (comparable(came.printed) != wanted) return {};
     return "scenario " + file.name + " says that it does not come out so on sim, and it does";
+}
+
+std::vector<std::string> record(const ScenarioFile& file) {
+    using api::Value;
+    const auto read = read_scenario(file);
+    if (const auto* wrong = std::get_if<std::string>(&read)) throw Broken{*wrong};
+    const Scenario& scenario = std::get<Scenario>(read);
+    Value verbs = Value::array();
+    Value grounds = Value::array();
+    std::set<std::string> different;
+    for (const decide::Step& step : scenario.steps)
+        different.insert(step.verb);
+    for (const std::string& verb : different)
+        verbs.push(verb);
+    for (const std::string& ground : scenario.on)
+        grounds.push(ground);
+    std::vector<std::string> lines{
+        api::to_json(Value::object({{"name", file.name}, {"on", grounds}, {"verbs", verbs}}))};
+    if (!runs_on(scenario, "sim") && !runs_on(scenario, "calm")) return lines;
+    SimGround ground(1, Faults::none());
+    ground.record([&lines](const Value& line) { lines.push_back(api::to_json(line)); });
+    auto result = decide::run_scenario(scenario, ground);
+    if (const auto* error = std::get_if<ScenarioError>(&result))
+        throw Broken{file.name + ":" + std::to_string(error->line) + ": " + error->text};
+    return lines;
 }
 
 std::string play_faulty(const ScenarioFile& file, std::uint64_t seed) {

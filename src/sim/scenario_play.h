@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "decide/scenario.h"
 #include "sim/scenario_files.h"
@@ -20,6 +21,10 @@ std::variant<decide::Scenario, std::string> read_scenario(const ScenarioFile& fi
 /// Plays it on a calm day. Empty when all came out as the file says, or when it says that it does
 /// not run here and is refused.
 std::string play_calm(const ScenarioFile& file);
+
+/// What another server is to be told and to say, a line of JSON each: first {"name", "on",
+/// "verbs"}, then the lines of `SimGround::record`. Only the first when it does not run here.
+std::vector<std::string> record(const ScenarioFile& file);
 
 /// Plays it on a bad day of that seed. Empty when it ended as on a calm one, and, where nothing
 /// hangs on the clock, each step did.

@@ -117,7 +117,14 @@ struct SimGround::Writer {
         return std::nullopt;
     }
     Refusal operator()(const decide::NodeSet& set) const {
-        ground.world_.nodes().declare(to_node(set.node));
+        const NodeSpec node = to_node(set.node);
+        if (ground.told_) {
+            ground.told_(Value::object({{"node", node.name},
+                                        {"amounts", node.amounts},
+                                        {"labels", node.labels},
+                                        {"spec", node.spec}}));
+        }
+        ground.world_.nodes().declare(node);
         return std::nullopt;
     }
     Refusal operator()(const decide::NodeRemoved& removed) const {
@@ -186,6 +193,7 @@ struct SimGround::Writer {
         return std::nullopt;
     }
     Refusal operator()(const decide::OptionsSet& set) const {
+        if (ground.told_) ground.told_(Value::object({{"options", true}}));
         ground.world_.set_options(set.options);
         return std::nullopt;
     }

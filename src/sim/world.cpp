@@ -347,8 +347,10 @@ void World::create_object(const api::Value& object) {
     if (kind == nullptr) throw Broken{"no kind " + object["kind"].text()};
     const std::string ns =
         kind->namespaced ? std::string(object["metadata"]["namespace"].text_or("default")) : "";
-    const net::Response answer =
-        ask(kube::create({kind->resource(), version.version}, ns, "", "", object));
+    const net::Request request =
+        kube::create({kind->resource(), version.version}, ns, "", "", object);
+    const net::Response answer = ask(request);
+    tell(request, answer, {});
     // A try before a crash may have been durable already.
     if (answer.status >= 300 && answer.status != 409)
         throw Broken{"create was refused: " + *answer.body};
@@ -359,13 +361,15 @@ void World::change(const std::string& path, const std::string& subresource,
     for (;;) {
         api::Value object = get(path);
         if (object.is_null()) throw Broken{path + " is not there"};
+        const api::Value before = object;
         edit(object);
         net::Request request;
         request.method = "PUT";
         request.path = subresource.empty() ? path : path + "/" + subresource;
         request.headers.set("Content-Type", "application/json");
         request.body = make_bytes(api::to_json(object));
-        const net::Response answer = ask(std::move(request));
+        const net::Response answer = ask(request);
+        tell(request, answer, before);
         if (answer.status < 300) return;
         if (answer.status != 409) throw Broken{"update was refused: " + *answer.body};
     }
@@ -377,7 +381,8 @@ void World::remove(const std::string& path, const std::string& propagation) {
     request.path = path;
     if (!propagation.empty()) request.query.emplace_back("propagationPolicy", propagation);
     request.body = make_bytes("");
-    const net::Response answer = ask(std::move(request));
+    const net::Response answer = ask(request);
+    tell(request, answer, {});
     if (answer.status >= 300 && answer.status != 404)
         throw Broken{"delete was refused: " + *answer.body};
 }
@@ -388,9 +393,21 @@ void World::merge(const std::string& path, const std::string& json) {
     request.path = path;
     request.headers.set("Content-Type", "application/merge-patch+json");
     request.body = make_bytes(json);
-    const net::Response answer = ask(std::move(request));
+    const net::Response answer = ask(request);
+    tell(request, answer, {});
     if (answer.status >= 300 && answer.status != 404)
         throw Broken{"patch was refused: " + *answer.body};
+}
+
+void World::tell(const net::Request& request, const net::Response& answer,
+                 const api::Value& before) {
+    if (!told_ || answer.status >= 300) return;
+    api::Value line = api::Value::object({{"method", request.method}, {"path", request.path}});
+    auto parsed = api::parse_json(*request.body);
+    if (auto* document = std::get_if<api::Parsed>(&parsed))
+        line.set("body", std::move(document->value));
+    if (!before.is_null()) line.set("before", before);
+    told_(std::move(line));
 }
 
 api::Value World::get(const std::string& path) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/value.h"
@@ -60,6 +61,10 @@ public:
     /// Null when it is not there.
     api::Value get(const std::string& path);
 
+    /// From here on each write of the user is told once it was taken: {"method", "path", "body"},
+    /// and of a replacement {"before"}.
+    void record(std::function<void(api::Value line)> tell) { told_ = std::move(tell); }
+
     /// Lets time pass.
     void pass(Duration span);
     /// Lets time pass until `holds`; throws Broken with `what` when it does not within `span`.
@@ -100,7 +105,9 @@ private:
     void plan_faults();
     void every(Duration mean, const std::function<void()>& happen);
     net::Response ask(net::Request request);
+    void tell(const net::Request& request, const net::Response& answer, const api::Value& before);
 
+    std::function<void(api::Value line)> told_;
     Random random_;
     VirtualTime time_;
     Faults faults_;

@@ -1,4 +1,5 @@
-# test/e2e/conftest.py - a real `muster up` for tests: started, restarted, killed and stopped by its process id.
+# test/e2e/conftest.py - a real `muster up` for tests: started, restarted, killed and stopped by its process id; and, for tests of
+# what both can, `muster operator` on a real Kubernetes in its place.
 import json
 import os
 import pathlib
@@ -14,10 +15,50 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 MUSTER = pathlib.Path(os.environ.get("MUSTER", ROOT / "build/release/muster"))
 sys.path.insert(0, str(ROOT / "test"))
-from waiting import until  # noqa: E402  (in the folder just named)
+sys.path.insert(0, str(ROOT / "test/kubernetes"))
+from on_cluster import OnCluster  # noqa: E402  (in the folders just named)
+from waiting import until  # noqa: E402
+
+NODE = "laptop:cpu=8,memory=8118372Ki,pods=110"
 
 
-class Muster:
+class Commands:
+    """The command line, typed for the server that `env` names."""
+
+    env: dict[str, str] = {}
+    explains = True  # Whether `why` answers in numbers; elsewhere it tells what a Workload says of itself.
+
+    def run(self, *words: str, input: str | None = None, check: bool = True) -> subprocess.CompletedProcess:
+        """Types `muster WORDS`."""
+        done = subprocess.run([str(MUSTER), *words], env=self.env, text=True, capture_output=True, input=input,
+                              timeout=120, check=False)
+        assert not check or done.returncode == 0, f"muster {' '.join(words)}: {done.stdout}{done.stderr}"
+        return done
+
+    def apply(self, yaml: str) -> None:
+        self.run("apply", "-f", "-", input=yaml)
+
+    def get(self, *words: str) -> dict:
+        """An object or list; an empty dict when it is not there."""
+        done = self.run("get", *words, "-o", "json", check=False)
+        return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else {}
+
+    def until(self, what: str, true, timeout: float = 60):
+        """Asks again and again until `true()` gives something; that is returned."""
+        return until(what, true, timeout)
+
+
+class Operator(Commands, OnCluster):
+    """`muster operator` with a cluster of its own, and the command line on that."""
+
+    explains = False
+
+    def apply(self, yaml: str) -> None:
+        super().apply(yaml)
+        self.settle(yaml)
+
+
+class Muster(Commands):
     """One `muster up` with a data folder of its own, and the command line on it."""
 
     def __init__(self, folder: pathlib.Path, nodes: list[str], flags: list[str] = (), user: int | None = None):
@@ -53,24 +94,14 @@ class Muster:
         self.process.kill()
         self.process.wait()
 
-    def run(self, *words: str, input: str | None = None, check: bool = True) -> subprocess.CompletedProcess:
-        """Types `muster WORDS`."""
-        done = subprocess.run([str(MUSTER), *words], env=self.env, text=True, capture_output=True, input=input,
-                              timeout=120, check=False)
-        assert not check or done.returncode == 0, f"muster {' '.join(words)}: {done.stdout}{done.stderr}"
-        return done
-
-    def apply(self, yaml: str) -> None:
-        self.run("apply", "-f", "-", input=yaml)
-
-    def get(self, *words: str) -> dict:
-        """An object or list; an empty dict when it is not there."""
-        done = self.run("get", *words, "-o", "json", check=False)
-        return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else {}
-
-    def until(self, what: str, true, timeout: float = 60):
-        """Asks again and again until `true()` gives something; that is returned."""
-        return until(what, true, timeout)
+    def leave(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            try:
+                self.stop()
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def memory_mb(self) -> float:
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
@@ -79,25 +110,43 @@ class Muster:
         return 0.0
 
 
-@pytest.fixture
-def make_muster():
-    """Makes Musters in folders that go with the test."""
-    made: list[Muster] = []
+# What a test is marked with that runs on both.
+both = pytest.mark.parametrize("server", ["muster up", "kubernetes"], indirect=True)
 
-    def make(*nodes: str, flags: list[str] = ()) -> Muster:
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-"))
-        made.append(Muster(folder, list(nodes) or ["laptop:cpu=8,memory=8118372Ki,pods=110"], flags))
+
+@pytest.fixture
+def server(request) -> str:
+    return getattr(request, "param", "muster up")
+
+
+@pytest.fixture(scope="session")
+def kubernetes():
+    """One cluster for all tests, each with an operator of its own: that takes seconds, a cluster with all kinds ten."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-"))
+    made = Operator(MUSTER, folder, NODE)
+    yield made
+    made.close()
+    print((folder / "operator.log").read_text()[-6000:])  # What the operator said last.
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def make_muster(server, request):
+    """Makes Musters, on the server of the test, in folders that go with it. On Kubernetes there is one, with one node."""
+    made: list[Muster | Operator] = []
+
+    def make(*nodes: str, flags: list[str] = ()) -> Muster | Operator:
+        if server == "kubernetes":
+            assert not nodes and not made
+            made.append(request.getfixturevalue("kubernetes"))
+            made[-1].flags = list(flags)
+        else:
+            made.append(Muster(pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-")), list(nodes) or [NODE], flags))
         return made[-1]
 
     yield make
     for muster in made:
-        if muster.process is not None and muster.process.poll() is None:
-            try:
-                muster.stop()
-            except subprocess.TimeoutExpired:
-                muster.kill()
-        muster.log.close()
-        shutil.rmtree(muster.folder, ignore_errors=True)
+        muster.leave()
 
 
 @pytest.fixture

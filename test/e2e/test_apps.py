@@ -1,4 +1,5 @@
 # test/e2e/test_apps.py - Deployments and StatefulSets on the real program.
+from conftest import both
 from test_queues import condition
 
 TEMPLATE = """
@@ -31,6 +32,7 @@ def all_of(muster, version: str, count: int) -> bool:
     return logs == [version] * count
 
 
+@both
 def test_a_deployment_rolls_out_scales_and_goes_with_its_pods(muster):
     muster.apply(deployment("one"))
     muster.until("available", lambda: condition(muster.get("deployment", "web"), "Available").get("status") == "True")

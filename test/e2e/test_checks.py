@@ -2,7 +2,7 @@
 import datetime
 import json
 
-from conftest import QUEUES, job
+from conftest import QUEUES, both, job
 
 CHECK = """
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -50,6 +50,7 @@ def demand(muster) -> None:
         muster.get("clusterqueue", "cluster-queue"), "Active").get("status") == "True")
 
 
+@both
 def test_a_job_starts_when_its_check_is_ready_also_after_a_crash(muster):
     demand(muster)
     muster.apply(job("train", '["sh", "-c", "true"]'))
@@ -67,6 +68,7 @@ def test_a_job_starts_when_its_check_is_ready_also_after_a_crash(muster):
     assert "budget" in muster.run("get", "ac").stdout
 
 
+@both
 def test_retry_waits_as_long_as_the_check_says_over_a_crash_and_rejected_is_for_good(muster):
     demand(muster)
     muster.apply(job("again"))

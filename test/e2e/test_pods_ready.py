@@ -1,5 +1,5 @@
 # test/e2e/test_pods_ready.py - waitForPodsReady on the real program: pods that never become ready are sent back, then for good.
-from conftest import QUEUES
+from conftest import QUEUES, both
 
 CONFIG = """
 apiVersion: config.kueue.x-k8s.io/v1beta2
@@ -31,6 +31,7 @@ def condition(thing: dict, kind: str) -> dict:
     return next((c for c in thing.get("status", {}).get("conditions", []) if c["type"] == kind), {})
 
 
+@both
 def test_pods_that_never_become_ready_are_sent_back_over_a_crash_and_then_for_good(make_muster):
     muster = make_muster()
     config = muster.folder / "config.yaml"

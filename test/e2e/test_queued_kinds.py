@@ -1,5 +1,5 @@
 # test/e2e/test_queued_kinds.py - each kind that queues, on the real program with real processes.
-from conftest import QUEUES, job
+from conftest import QUEUES, both, job
 from test_queues import condition, done
 
 QUEUE = "kueue.x-k8s.io/queue-name: local-queue-test"
@@ -53,6 +53,7 @@ def let_go(muster) -> None:
     muster.run("delete", "-n", "sandbox", "job", "holder", "--cascade=background")
 
 
+@both
 def test_a_pod_waits_behind_its_gate_and_runs_when_it_is_admitted(muster):
     muster.apply(QUEUES)
     hold_everything(muster)
@@ -68,6 +69,7 @@ def test_a_pod_waits_behind_its_gate_and_runs_when_it_is_admitted(muster):
     muster.until("nothing holds it any more", lambda: not muster.get("-n", "sandbox", "pod", "alone")["metadata"].get("finalizers"))
 
 
+@both
 def test_a_pod_that_is_put_out_is_deleted_and_told_why(muster):
     muster.apply(QUEUES)
     muster.apply(pod("alone", '["sh", "-c", "trap \'\' TERM; sleep 600 & wait; sleep 600"]', labels=""))
@@ -78,6 +80,7 @@ def test_a_pod_that_is_put_out_is_deleted_and_told_why(muster):
     muster.until("the quota is free", lambda: muster.get("clusterqueue", "cluster-queue")["status"].get("reservingWorkloads", 0) == 0)
 
 
+@both
 def test_a_group_of_pods_starts_whole_and_a_failed_one_is_replaced(muster):
     muster.apply(QUEUES)
     muster.apply(member("first"))
@@ -97,6 +100,7 @@ def test_a_group_of_pods_starts_whole_and_a_failed_one_is_replaced(muster):
                                                                           "kueue.x-k8s.io/pod-group-name=gang").get("items"))
 
 
+@both
 def test_a_group_that_succeeds_is_finished(muster):
     muster.apply(QUEUES)
     muster.apply(member("first", '["true"]') + "---" + member("second", '["true"]'))
@@ -129,6 +133,7 @@ def web(muster, wanted: str) -> list[str]:
             "deletionTimestamp" not in p["metadata"]]
 
 
+@both
 def test_a_deployments_pods_queue_one_by_one_and_come_back(muster):
     muster.apply(QUEUES)
     muster.apply(serving("Deployment", 3, cpu="3"))  # Two fit the node's 8, three the queue's 9.
@@ -145,6 +150,7 @@ def test_a_deployments_pods_queue_one_by_one_and_come_back(muster):
         "-n", "sandbox", "workloads").get("items"))
 
 
+@both
 def test_a_stateful_set_queues_as_a_whole_and_waits_on_hold_at_none(muster):
     muster.apply(QUEUES)
     hold_everything(muster)
@@ -164,6 +170,7 @@ def test_a_stateful_set_queues_as_a_whole_and_waits_on_hold_at_none(muster):
         muster, "statefulset-web"))
 
 
+@both
 def test_a_job_starts_with_as_many_pods_as_fit(muster):
     muster.apply(QUEUES)
     flexible = job("many", '["sleep", "3"]', cpu="2").replace(
@@ -178,6 +185,7 @@ def test_a_job_starts_with_as_many_pods_as_fit(muster):
             "Invalid value: 6: should be between 0 and 5") in wrong.stderr
 
 
+@both
 def test_an_elastic_job_grows_and_shrinks_while_it_runs(muster):
     muster.apply(QUEUES)
 

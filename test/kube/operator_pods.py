@@ -1,7 +1,6 @@
 # test/kube/operator_pods.py - plays the one node of a cluster: pods of the operator are processes of this machine, with their
 # container's arguments and their service account's token; all other pods say what a kubelet would say of them.
 import asyncio
-import datetime
 import http.client
 import pathlib
 import signal
@@ -9,12 +8,11 @@ import subprocess
 import threading
 import time
 
-import kinds
+import kubelet
 from cluster import free_ports
 from conftest import MUSTER
-from outside import PATCH, Client
+from outside import Client
 
-NODE = "node"
 WAYS = """apiVersion: apiserver.k8s.io/v1beta1
 kind: EgressSelectorConfiguration
 egressSelections:
@@ -71,6 +69,7 @@ class OperatorPod:
 
     def __init__(self, cluster, client: Client, pod: dict, folder: pathlib.Path):
         self.pod, self.folder, self.process, self.told, self.ending = pod, folder, None, "", 0.0
+        self.restarts, self.asked, self.is_ready = 0, 0.0, False
         self.spec = pod["spec"]["containers"][0]
         self.ports = {each["name"]: port for each, port in zip(self.spec["ports"], free_ports(len(self.spec["ports"])))}
         folder.mkdir()
@@ -87,7 +86,23 @@ class OperatorPod:
         self.log = (cluster.folder / "pods.log").open("a")
         self.log.write(f"--- {meta['name']}: {' '.join(self.command)}\n")
         self.log.flush()
+        self.start()
+
+    def start(self) -> None:
         self.process = subprocess.Popen(self.command, stdout=self.log, stderr=self.log)
+
+    def look(self, _) -> tuple[str, bool, dict]:
+        if self.process.poll() is not None and not self.ending:
+            self.restarts += 1
+            self.start()
+        if time.time() - self.asked > 0.2:
+            self.asked, self.is_ready = time.time(), self.probe("readinessProbe")
+        return "Running", self.is_ready, {}
+
+    def forget(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
 
     def _write_config(self, client: Client) -> None:
         """The files of its ConfigMaps, where the container has them."""
@@ -130,95 +145,29 @@ class OperatorPod:
         return self.process.poll() is not None
 
 
-class Kubelet:
-    """Looks at all pods again and again."""
+class Kubelet(kubelet.Kubelet):
+    """The operator's pods are run, all others only told of."""
 
     def __init__(self, cluster, network: ServiceNetwork, seconds: float = 1.0):
-        self.cluster, self.network, self.seconds = cluster, network, seconds
-        self.client = Client(cluster)
-        self.operators: dict[str, OperatorPod] = {}  # By uid of the pod.
-        self.said: dict[str, str] = {}               # What was last said of a pod.
-        self.began: dict[str, float] = {}
-        self.forever: set[str] = set()               # Names of pods that do not end by themselves.
-        self.restarts = 0
-        self.ending = False
+        self.operators: dict[str, OperatorPod] = {}  # By uid of the pod, also of those that are gone.
         network.place = self._place
-        kinds.add_node(cluster, NODE, "64")
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
+        super().__init__(cluster, seconds=seconds)
 
-    def stop(self) -> None:
-        self.ending = True
-        self.thread.join(timeout=30)
-        for one in self.operators.values():
-            one.process.kill()
-            one.process.wait()
+    @property
+    def restarts(self) -> int:
+        return sum(one.restarts for one in self.operators.values())
 
-    def _run(self) -> None:
-        beat = 0.0
-        while not self.ending:
-            if time.time() - beat > 8:
-                beat = time.time()
-                self._say_ready()
-            status, listed = self.client.ask("GET", "/api/v1/pods")
-            for pod in listed["items"] if status == 200 else []:
-                if "nodeName" in pod["spec"]:
-                    self._look(pod)
-            time.sleep(0.2)
-
-    def _say_ready(self) -> None:
-        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self.client.ask("PATCH", f"/api/v1/nodes/{NODE}/status", {"status": {"conditions": [
-            {"type": "Ready", "status": "True", "reason": "Test", "lastHeartbeatTime": now, "lastTransitionTime": now}]}}, PATCH)
-
-    def _look(self, pod: dict) -> None:
-        uid, image = pod["metadata"]["uid"], pod["spec"]["containers"][0]["image"]
-        self.began.setdefault(uid, time.time())
-        if image.rpartition(":")[0].endswith("muster"):
-            return self._look_at_operator(pod)
-        if "deletionTimestamp" in pod["metadata"]:
-            return self._remove(pod)
-        age = time.time() - self.began[uid]
-        ends = pod["spec"]["restartPolicy"] == "Never" and pod["metadata"]["name"] not in self.forever
-        return self._say(pod, "Succeeded" if ends and age > self.seconds else "Running", True)
-
-    def _look_at_operator(self, pod: dict) -> None:
+    def play(self, pod: dict):
         uid = pod["metadata"]["uid"]
-        one = self.operators.get(uid)
-        if one is None:
-            one = self.operators[uid] = OperatorPod(self.cluster, self.client, pod, self.cluster.folder / f"pod-files-{uid}")
-        if "deletionTimestamp" in pod["metadata"]:
-            if one.end():
-                self._remove(pod)
-            return
-        if one.process.poll() is not None:
-            self.restarts += 1
-            one.process = subprocess.Popen(one.command, stdout=one.log, stderr=one.log)
-        self._say(pod, "Running", one.probe("readinessProbe"))
-
-    def _say(self, pod: dict, phase: str, ready: bool) -> None:
-        meta = pod["metadata"]
-        if self.said.get(meta["uid"]) == f"{phase} {ready}" or pod["status"]["phase"] in ("Succeeded", "Failed"):
-            return
-        self.said[meta["uid"]] = f"{phase} {ready}"
-        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        truth = {True: "True", False: "False"}[ready and phase == "Running"]
-        state = {"running": {"startedAt": now}} if phase == "Running" else {"terminated": {"exitCode": 0, "finishedAt": now}}
-        self.client.ask("PATCH", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status", {"status": {
-            "phase": phase, "startTime": now, "podIPs": [{"ip": f"10.0.0.{len(self.said) % 250 + 1}"}],
-            "podIP": f"10.0.0.{len(self.said) % 250 + 1}",
-            "conditions": [{"type": kind, "status": truth, "lastTransitionTime": now} for kind in ("Ready", "ContainersReady")] +
-                          [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in ("PodScheduled", "Initialized")],
-            "containerStatuses": [{"name": c["name"], "image": c["image"], "imageID": "", "ready": ready, "started": True,
-                                   "restartCount": 0, "state": state} for c in pod["spec"]["containers"]]}}, PATCH)
-
-    def _remove(self, pod: dict) -> None:
-        meta = pod["metadata"]
-        self.client.ask("DELETE", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}", {
-            "gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
+        if not pod["spec"]["containers"][0]["image"].rpartition(":")[0].endswith("muster"):
+            return super().play(pod)
+        self.operators[uid] = OperatorPod(self.cluster, self.client, pod, self.cluster.folder / f"pod-files-{uid}")
+        return self.operators[uid]
 
     def _place(self, ip: str, port: int) -> int | None:
         """Asked by the network's threads."""
+        if (ip, port) == self.server.server_address:
+            return port
         client = Client(self.cluster)
         for service in client.insist("GET", "/api/v1/services")["items"]:
             target = next((each["targetPort"] for each in service["spec"]["ports"] if each["port"] == port), None)

@@ -1,16 +1,14 @@
 # test/kube/test_definitions.py - the same definitions and objects given to the real API server and to `muster up`.
-import base64
 import concurrent.futures
 import json
 import re
-import ssl
 import subprocess
 import sys
 
 import pytest
-import yaml
 
 from conftest import MUSTER, ROOT, Cluster, until
+from up import UpServer
 
 sys.path.insert(0, str(ROOT / "test/kubernetes/crds"))
 import objects  # noqa: E402
@@ -20,41 +18,14 @@ from side import Side  # noqa: E402
 EXPLAINED = [r"\.timeAdded: of another type"]
 
 
-class MusterServer(Cluster):
-    """`muster up`, asked as the real server is."""
-
-    def __init__(self, folder):  # pylint: disable=super-init-not-called
-        self.folder = folder
-        self.kubeconfig = folder / "kubeconfig"
-        self.process = subprocess.Popen([str(MUSTER), "up", "--data", str(folder / "state"), "--kubeconfig", str(self.kubeconfig),
-                                         "--listen", "127.0.0.1:0", "--node", "laptop:cpu=2"], stdout=subprocess.PIPE,
-                                        stderr=(folder / "muster.log").open("w"), text=True)
-        assert any(line.strip() == "ready" for line in self.process.stdout)
-        config = yaml.safe_load(self.kubeconfig.read_text())
-        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        self.port = int(cluster["server"].rsplit(":", 1)[1])
-        self._context = ssl.create_default_context(cadata=self._pem(cluster["certificate-authority-data"]))
-        self._context.check_hostname = False
-        pair = folder / "pair.pem"
-        pair.write_text(self._pem(user["client-certificate-data"]) + self._pem(user["client-key-data"]))
-        self._context.load_cert_chain(pair)
-
-    @staticmethod
-    def _pem(data: str) -> str:
-        return base64.b64decode(data).decode()
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait(timeout=60)
-
-
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory):
     real = Cluster(tmp_path_factory.mktemp("definitions"))
     try:
         real.start()
-        ours = MusterServer(tmp_path_factory.mktemp("definitions-up"))
+        ours = UpServer(tmp_path_factory.mktemp("definitions-up"))
         try:
+            ours.start()
             yield real, ours
         finally:
             ours.stop()

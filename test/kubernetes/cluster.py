@@ -67,6 +67,7 @@ class Cluster:
         self.etcd_port, self.peer_port, self.port = free_ports(3)
         self.running: dict[str, subprocess.Popen] = {}
         self.authority = certificates.Authority()
+        self.authority_pem = self.authority.pem
         self.server = f"https://127.0.0.1:{self.port}"
         names = ["localhost", "127.0.0.1", "kubernetes.default.svc", "10.96.0.1"]
         self._write_pair("server", *self.authority.issue("kube-apiserver", also=names))
@@ -94,7 +95,7 @@ class Cluster:
         """For the administrator, or somebody with a certificate and key, or whatever `user` and `cluster` say."""
         certificate, key = pair or self.admin_pair
         user = user or {"client-certificate-data": inline(certificate), "client-key-data": inline(key)}
-        cluster = {"server": self.server, "certificate-authority-data": inline(self.authority.pem), **(cluster or {})}
+        cluster = {"server": self.server, "certificate-authority-data": inline(self.authority_pem), **(cluster or {})}
         return self._write(name, yaml.safe_dump({
             "apiVersion": "v1", "kind": "Config", "current-context": "test",
             "clusters": [{"name": "test", "cluster": {k: v for k, v in cluster.items() if v is not None}}],
@@ -127,11 +128,13 @@ class Cluster:
         return commands
 
     def start(self, timeout: float = 60) -> "Cluster":
-        """All programs, those that are down already again; returns when the API server is ready."""
+        """All programs, those that are down already again; returns when the API server is ready. The controllers come after that:
+        they give up when it takes them too long to reach it."""
         for name in self._commands():
             if not self.is_running(name):
                 self.start_program(name)
-        self.wait_ready(timeout)
+            if name == "kube-apiserver":
+                self.wait_ready(timeout)
         return self
 
     def start_program(self, name: str) -> None:

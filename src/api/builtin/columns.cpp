@@ -50,11 +50,6 @@ Cells secret_row(const Value& secret, Time now) {
             age_of(secret, now)};
 }
 
-Cells service_account_row(const Value& account, Time now) {
-    return {name_of(account), static_cast<std::int64_t>(account["secrets"].size()),
-            age_of(account, now)};
-}
-
 Cells webhooks_row(const Value& configuration, Time now) {
     return {name_of(configuration), static_cast<std::int64_t>(configuration["webhooks"].size()),
             age_of(configuration, now)};
@@ -252,7 +247,7 @@ std::vector<PrintedKind> make_all() {
         {"", "Namespace", columns("Name,Status,Age"), namespace_row},
         {"", "ConfigMap", columns("Name,Data#,Age"), config_map_row},
         {"", "Secret", columns("Name,Type,Data#,Age"), secret_row},
-        {"", "ServiceAccount", columns("Name,Secrets#,Age"), service_account_row},
+        {"", "ServiceAccount", columns("Name,Age"), plain_row},
         {"", "Endpoints", columns("Name,Endpoints,Age"), endpoints_row},
         {"", "LimitRange", columns("Name,Created At"), created_row},
         {"", "ReplicationController", with_tail("Name,Desired#,Current#,Ready#,Age"),

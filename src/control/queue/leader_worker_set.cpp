@@ -21,7 +21,7 @@ namespace {
 
 using api::Value;
 
-constexpr std::string_view set_label = "leaderworkerset.sigs.k8s.io/name";
+constexpr std::string_view set_label = leader_worker_set_label;
 constexpr std::string_view group_index_label = "leaderworkerset.sigs.k8s.io/group-index";
 constexpr std::string_view worker_index_label = "leaderworkerset.sigs.k8s.io/worker-index";
 constexpr std::string_view leader_annotation = "leaderworkerset.sigs.k8s.io/leader-name";

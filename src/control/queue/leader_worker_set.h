@@ -7,6 +7,9 @@
 
 namespace muster::control::queue {
 
+/// On each pod of a LeaderWorkerSet: whose it is.
+inline constexpr std::string_view leader_worker_set_label = "leaderworkerset.sigs.k8s.io/name";
+
 inline constexpr std::string_view leader_worker_framework =
     "leaderworkerset.x-k8s.io/leaderworkerset";
 

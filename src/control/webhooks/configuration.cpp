@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "control/queue/leader_worker_set.h"
 #include "control/queue/names.h"
 #include "control/webhooks/conversion.h"
 #include "decide/place/operator_text.h"
@@ -55,8 +56,10 @@ Value namespaces_of(const queue::JobRules& rules, const Address& address) {
 }
 
 Value objects_of(Webhook::Scope scope) {
-    if (scope != Webhook::Scope::queued) return Value::object();
-    const std::string label(queue::queue_name_label);
+    using Scope = Webhook::Scope;
+    if (scope != Scope::queued && scope != Scope::grouped) return Value::object();
+    const std::string label(scope == Scope::queued ? queue::queue_name_label
+                                                   : queue::leader_worker_set_label);
     return Value::object(
         {{"matchExpressions", Value::array({requirement(label.c_str(), "Exists", {})})}});
 }

@@ -40,12 +40,12 @@ std::set<std::string> names(const Value& configuration) {
 
 TEST_CASE("the webhooks have the originals' names, paths and rules") {
     CHECK(names(configured(Phase::mutating)) ==
-          std::set<std::string>{"mappwrapper.kb.io", "mdeployment.kb.io", "mjaxjob.kb.io",
-                                "mjob.kb.io", "mjobset.kb.io", "mleaderworkerset.kb.io",
-                                "mmpijob.kb.io", "mpaddlejob.kb.io", "mpod.kb.io",
-                                "mpytorchjob.kb.io", "mraycluster.kb.io", "mrayjob.kb.io",
-                                "msparkapplication.kb.io", "mstatefulset.kb.io", "mtfjob.kb.io",
-                                "mtrainjob.kb.io", "mworkload.kb.io", "mxgboostjob.kb.io"});
+          std::set<std::string>{
+              "mappwrapper.kb.io", "mdeployment.kb.io", "mjaxjob.kb.io", "mjob.kb.io",
+              "mjobset.kb.io", "mleaderworkerset.kb.io", "mleaderworkersetpod.kb.io",
+              "mmpijob.kb.io", "mpaddlejob.kb.io", "mpod.kb.io", "mpytorchjob.kb.io",
+              "mraycluster.kb.io", "mrayjob.kb.io", "msparkapplication.kb.io", "mstatefulset.kb.io",
+              "mtfjob.kb.io", "mtrainjob.kb.io", "mworkload.kb.io", "mxgboostjob.kb.io"});
     CHECK(names(configured(Phase::validating)) ==
           std::set<std::string>{
               "vappwrapper.kb.io",     "vclusterqueue.kb.io",     "vcohort.kb.io",
@@ -97,6 +97,11 @@ TEST_CASE("of what serves only what names a queue is asked about, unless the set
     for (const char* name : {"mpod.kb.io", "mdeployment.kb.io", "mstatefulset.kb.io"})
         CHECK(webhook(configured(Phase::mutating), name)["objectSelector"] == exists);
     CHECK(webhook(configured(Phase::mutating), "mjob.kb.io")["objectSelector"] == Value::object());
+    const Value grouped = webhook(configured(Phase::mutating), "mleaderworkersetpod.kb.io");
+    CHECK(grouped["objectSelector"] == api::parsed_yaml("{matchExpressions: [{key: "
+                                                        "leaderworkerset.sigs.k8s.io/name, "
+                                                        "operator: Exists}]}"));
+    CHECK(grouped["clientConfig"]["service"]["path"].text_or("") == "/mutate--v1-pod");
     queue::JobRules rules;
     rules.frameworks = {{"pod", "batch/job"}};
     const Value named = configured(Phase::mutating, rules);

@@ -105,6 +105,22 @@ TEST_CASE("a queued job is made suspended, by a patch") {
           R"([{"op":"add","path":"/spec/suspend","value":true}])");
 }
 
+TEST_CASE("kinds of other projects are reviewed, though nobody here knows their schema") {
+    const Asker asker;
+    const api::GroupResource job_sets{"jobset.x-k8s.io", "jobsets"};
+    const std::string text =
+        "{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: j, namespace: team" +
+        queued + "}, spec: {replicatedJobs: [{name: a, template: {}}]}}";
+    const auto made = asker.mutated("/mutate-jobset-x-k8s-io-v1alpha2-jobset",
+                                    Asker::request(job_sets, "CREATE", text));
+    CHECK(made["spec"]["suspend"].boolean_or(false));
+    for (const std::string& odd :
+         {text, std::string("{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {"
+                            "name: j}, spec: [1]}")})
+        CHECK(asker.refusal("/validate-jobset-x-k8s-io-v1alpha2-jobset",
+                            Asker::request(job_sets, "CREATE", odd)) == "");
+}
+
 TEST_CASE("a job that nothing is to be done to gets no patch") {
     const Asker asker;
     for (const std::string& text : {job(), job(queued, "suspend: true")}) {

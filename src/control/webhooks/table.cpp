@@ -51,6 +51,14 @@ void add_own_kinds(std::vector<Webhook>& webhooks) {
     }
 }
 
+/// Whether LeaderWorkerSets are queued.
+bool manages_groups(const queue::JobRules& rules) {
+    return std::any_of(queue::job_kinds().begin(), queue::job_kinds().end(),
+                       [&](const queue::JobKind& job) {
+                           return job.webhook == "leaderworkerset" && queue::manages(rules, job);
+                       });
+}
+
 void add_jobs(const queue::JobRules& rules, std::vector<Webhook>& webhooks) {
     for (const queue::JobKind& job : queue::job_kinds()) {
         if (!queue::manages(rules, job)) continue;
@@ -71,6 +79,13 @@ void add_jobs(const queue::JobRules& rules, std::vector<Webhook>& webhooks) {
                              : Scope::jobs;
             if (!kind.scale_spec_path.empty() && phase == Phase::validating)
                 made.subresources = {"scale"};
+            if (job.resource == queue::pods && made.scope == Scope::queued &&
+                phase == Phase::mutating && manages_groups(rules)) {
+                Webhook grouped = made;
+                grouped.name = "mleaderworkersetpod.kb.io";
+                grouped.scope = Scope::grouped;
+                webhooks.push_back(std::move(grouped));
+            }
             // Its pods hear of a queue that it gets later.
             if (by_pods && phase == Phase::mutating) made.operations.emplace_back("UPDATE");
             webhooks.push_back(std::move(made));

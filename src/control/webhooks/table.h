@@ -21,6 +21,7 @@ struct Webhook {
         everywhere,  // All of them: Kueue's own kinds.
         jobs,        // Those in namespaces where jobs are queued.
         queued,      // Of these only what names a queue.
+        grouped,     // Of these only pods of a LeaderWorkerSet: it names the queue, they do not.
     };
     Phase phase = Phase::validating;
     std::string name;                           // "vjob.kb.io"
