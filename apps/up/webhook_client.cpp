@@ -40,7 +40,7 @@ WebhookClient::Client& WebhookClient::client_for(const apiserver::WebhookCall& c
     options.response_limit = apiserver::webhook_answer_limit;
     // A connection that was kept may be closed by now, and a question would be lost with it.
     options.reuse = net::ClientOptions::Reuse::repeatable_only;
-    options.idle_timeout = {};
+    options.idle_timeout = seconds(1);  // Of one whose other side does not close it.
     if (call.way == apiserver::WebhookCall::Way::pods) options.dial = dial_pods_;
     Client& made = clients_[trust];
     made.client = std::make_unique<net::Client>(loop_, home_, std::move(options));

@@ -1,6 +1,8 @@
 // api/json_patch.cpp - JSON patch, RFC 6902, with the ways and words of the API server's library.
+#include <algorithm>
 #include <optional>
 
+#include "api/json.h"
 #include "api/patch.h"
 #include "base/text.h"
 
@@ -8,6 +10,20 @@ namespace muster::api {
 namespace {
 
 constexpr std::size_t operations_max = 10'000;
+constexpr std::size_t copied_max = 3
+                                   << 20;  // Bytes of JSON, all copies of a patch; the reference's.
+constexpr std::size_t depth_max = 1000;    // As of any document.
+
+/// Levels of a value, but not more than `limit` are looked at.
+std::size_t depth_of(const Value& value, std::size_t limit) {
+    if (limit == 0) return 0;
+    std::size_t deepest = 0;
+    for (const Value& item : value.items())
+        deepest = std::max(deepest, depth_of(item, limit - 1));
+    for (const Value::Member& member : value.members())
+        deepest = std::max(deepest, depth_of(member.value, limit - 1));
+    return deepest + 1;
+}
 
 std::string unescaped(std::string_view token) {
     return replace_all(replace_all(token, "~1", "/"), "~0", "~");
@@ -42,6 +58,13 @@ private:
 
     void fail(const std::string& text) {
         if (!fault) fault = text;
+    }
+
+    /// A value may not be put where the document would become too deep for whoever reads it.
+    void check_depth(std::string_view path, const Value& value) {
+        const auto above = static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
+        if (above > depth_max || depth_of(value, depth_max + 1 - above) > depth_max - above)
+            fail("exceeded max depth");
     }
 
     /// The text of "path" or "from"; fails when it is missing.
@@ -138,6 +161,8 @@ private:
         if (!place.container)
             return fail("add operation does not apply: doc is missing path: \"" + path +
                         "\": missing value");
+        check_depth(path, operation["value"]);
+        if (fault) return;
         add_at(place, operation["value"], "error in add for path: '" + path + "': ");
     }
 
@@ -155,6 +180,8 @@ private:
         const std::string path(pointer(operation, "path"));
         if (fault) return;
         const Value& value = operation["value"];
+        check_depth(path, value);
+        if (fault) return;
         if (path.empty()) {
             if (!value.is_object() && !value.is_array())
                 return fail("replace operation value must be object or array");
@@ -193,6 +220,8 @@ private:
         if (!place.container)
             return fail("move operation does not apply: doc is missing destination path: " + path +
                         ": missing value");
+        check_depth(path, moved);
+        if (fault) return;
         add_at(place, std::move(moved), "error in move for path: '" + path + "': ");
     }
 
@@ -211,6 +240,14 @@ private:
         if (!place.container)
             return fail("copy operation does not apply: doc is missing destination path: " + path +
                         ": missing value");
+        check_depth(path, copied);
+        if (fault) return;
+        copied_ += to_json(copied).size();
+        if (copied_ > copied_max) {
+            return fail("Unable to complete the copy, the accumulated size increase of copy is " +
+                        std::to_string(copied_) + ", exceeding the limit " +
+                        std::to_string(copied_max));
+        }
         add_at(place, std::move(copied), "error while adding value during copy: ");
     }
 
@@ -232,6 +269,7 @@ private:
     }
 
     Value document_;
+    std::size_t copied_ = 0;  // Bytes.
 };
 
 }  // namespace

@@ -78,6 +78,19 @@ TEST_CASE("JSON patches follow RFC 6902, with the reference's words") {
     }
 }
 
+TEST_CASE("a short JSON patch makes no huge document, nor a deep one") {
+    std::string doubling = R"([{"op":"add","path":"/a","value":{"b":"some text"}})";
+    for (int i = 0; i < 60; ++i)
+        doubling += R"(,{"op":"copy","from":"/a","path":"/a/c)" + std::to_string(i) + "\"}";
+    const std::string huge = text_of(json_patch(value_of("{}"), value_of(doubling + "]")));
+    CHECK(huge.starts_with("invalid: Unable to complete the copy, the accumulated size increase"));
+    std::string deepening = R"([{"op":"add","path":"/a","value":{}})";
+    for (std::string path = "/a"; path.size() < 8192; path += path)
+        deepening += R"(,{"op":"copy","from":"/a","path":")" + path + "/a\"}";
+    CHECK(text_of(json_patch(value_of("{}"), value_of(deepening + "]"))) ==
+          "invalid: exceeded max depth");
+}
+
 std::string patched_pod(const char* target, const char* patch) {
     return text_of(
         strategic_merge_patch(*schema_of("core.v1.Pod"), value_of(target), value_of(patch)));

@@ -18,6 +18,7 @@ namespace {
 using api::Value;
 
 constexpr std::int64_t usual_timeout = 10;
+constexpr std::size_t warnings_max = 256;  // An answer shows fewer.
 
 /// What configures webhooks is not sent to any: who breaks them must be able to mend them.
 bool is_exempt(const VersionedResource& resource) {
@@ -201,8 +202,9 @@ std::optional<Verdict> Round::judge(const Invocation& invocation,
         }
     }
     if (verdict) {
-        for (const std::string& warning : verdict->warnings)
-            exchange_->warnings.push_back(warning);
+        for (const std::string& warning : verdict->warnings) {
+            if (exchange_->warnings.size() < warnings_max) exchange_->warnings.push_back(warning);
+        }
         if (!verdict->allowed)
             throw StatusError::of(refusal_of(invocation.webhook->name(), verdict->result));
     }

@@ -14,6 +14,11 @@ std::string map_named(const std::string& name, const std::string& more = "") {
            "}";
 }
 
+std::string creations_of(const std::string& plural) {
+    return R"([{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":[")" +
+           plural + R"("]}])";
+}
+
 PlayedWebhook hook(const std::string& name, const std::string& more = "") {
     PlayedWebhook made;
     made.name = name;
@@ -353,6 +358,69 @@ TEST_CASE("what a mutating webhook makes is checked as any object is") {
           std::string::npos);
     patch = R"([{"op":"add","path":"/data","value":{}}])";
     CHECK(server.remove(maps + "/a")->status == 500);
+}
+
+TEST_CASE("what is of the cluster stays of the cluster, whatever a webhook adds") {
+    WebhookServer server;
+    PlayedWebhook added = hook("m");
+    added.rules = creations_of("namespaces");
+    server.configure(Phase::mutating, added);
+    server.webhooks.play = [](const PlayedCall& call) {
+        call.answer(review_answer(call, true,
+                                  R"([{"op":"add","path":"/metadata/namespace","value":"x"}])"));
+    };
+    const std::string all = "/api/v1/namespaces";
+    const std::string space = R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n"}})";
+    const ReplyPtr made = server.post(all, space);
+    CHECK(made->status == 201);
+    CHECK(server.webhooks.calls.size() == 1);
+    CHECK(!made->json()["metadata"].has("namespace"));
+    CHECK(server.get(all + "/n")->status == 200);
+    CHECK(server.post(all, space)->status == 409);
+}
+
+TEST_CASE("of very many warnings a few are told, and nobody waits for the rest") {
+    WebhookServer server;
+    server.configure(Phase::validating, hook("v"));
+    server.webhooks.play = [](const PlayedCall& call) {
+        api::Value answer = review_answer(call, true);
+        api::Value& warnings = answer.at("response").set("warnings", api::Value::array({}));
+        for (int i = 0; i < 200'000; ++i)
+            warnings.push(std::to_string(i));
+        call.answer(answer);
+    };
+    const ReplyPtr made = server.post(maps, map_named("a"));
+    CHECK(made->status == 201);
+    CHECK(made->headers.get("Warning").size() < 8192);
+}
+
+TEST_CASE("two services that wait for a webhook at once get a port each") {
+    WebhookServer server;
+    PlayedWebhook asked = hook("v");
+    asked.rules = creations_of("services");
+    server.configure(Phase::validating, asked);
+    const auto service = [&](const std::string& name, const std::string& port) {
+        return server.post("/api/v1/namespaces/default/services",
+                           R"({"apiVersion":"v1","kind":"Service","metadata":{"name":")" + name +
+                               R"("},"spec":{"type":"NodePort","ports":[{"port":80)" + port +
+                               "}]}}");
+    };
+    const ReplyPtr a = service("a", ""), b = service("b", ""),
+                   c = service("c", R"(,"nodePort":31000)"),
+                   d = service("d", R"(,"nodePort":31000)");
+    for (std::size_t i = 0; i < server.webhooks.calls.size(); ++i) {
+        const PlayedCall call = server.webhooks.calls[i];
+        call.answer(review_answer(call, true));
+        server.loop.run();
+    }
+    REQUIRE(a->status == 201);
+    REQUIRE(b->status == 201);
+    const auto port_of = [](const ReplyPtr& made) {
+        return made->json()["spec"]["ports"][0]["nodePort"];
+    };
+    CHECK(!(port_of(a) == port_of(b)));
+    CHECK(c->status == 201);
+    CHECK(d->status == 422);
 }
 
 TEST_CASE("a name that the server makes up is not told to mutating webhooks") {

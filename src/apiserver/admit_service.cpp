@@ -55,19 +55,27 @@ void set_address(Context& context, const api::Kind& kind, Value& service, const 
     spec.set("clusterIPs", Value::array({Value(wanted)}));
 }
 
+bool is_lost_port(const Context& context, std::int64_t port, const std::set<std::int64_t>& mine) {
+    return port != 0 && context.addresses.is_port_taken(static_cast<int>(port)) &&
+           !mine.contains(port);
+}
+
+std::set<std::int64_t> node_ports_of(const Value& service) {
+    std::set<std::int64_t> ports;
+    for (const Value& port : service["spec"]["ports"].items())
+        ports.insert(port["nodePort"].integer_or(0));
+    return ports;
+}
+
 void set_node_ports(Context& context, const api::Kind& kind, Value& service, const Value& old) {
     if (!service["spec"]["ports"].is_array()) return;
-    std::set<std::int64_t> mine;
-    for (const Value& port : old["spec"]["ports"].items()) {
-        mine.insert(port["nodePort"].integer_or(0));
-    }
+    const std::set<std::int64_t> mine = node_ports_of(old);
     std::set<int> given;
     for (Value& port : service.at("spec").at("ports").mutable_items()) {
         if (!port.is_object()) continue;
         const std::int64_t wanted = port["nodePort"].integer_or(0);
         if (wanted != 0) {
-            if (context.addresses.is_port_taken(static_cast<int>(wanted)) &&
-                !mine.contains(wanted)) {
+            if (is_lost_port(context, wanted, mine)) {
                 throw invalid(kind, service["metadata"]["name"].text_or(""),
                               {{"FieldValueInvalid", "spec.ports[0].nodePort",
                                 "Invalid value: " + std::to_string(wanted) +
@@ -87,6 +95,15 @@ void set_node_ports(Context& context, const api::Kind& kind, Value& service, con
 }
 
 }  // namespace
+
+bool has_lost_addresses(const Context& context, const Value& service, const Value& old) {
+    const std::string address = service["spec"]["clusterIP"].text();
+    if (address != old["spec"]["clusterIP"].text_or("") && context.addresses.is_taken(address))
+        return true;
+    const std::set<std::int64_t> mine = node_ports_of(old), wanted = node_ports_of(service);
+    return std::any_of(wanted.begin(), wanted.end(),
+                       [&](std::int64_t port) { return is_lost_port(context, port, mine); });
+}
 
 void admit_service(Context& context, const api::Kind& kind, Value& service, const Value& old) {
     if (!service["spec"].is_object()) return;  // Validation will say so.

@@ -154,6 +154,11 @@ TEST_CASE("a watch tells what was converted, in order") {
     REQUIRE(server.webhooks.calls.size() == 2);
     answer(1);
     CHECK(watch->story() == "ADDED a, BOOKMARK , ADDED b, DELETED a");
+    // Who goes on from the bookmark misses nothing.
+    const auto version_at = [&](std::size_t i) {
+        return std::stoll(watch->events()[i]["object"]["metadata"]["resourceVersion"].text());
+    };
+    CHECK(version_at(1) < version_at(2));
     CHECK(watch->events()[3]["object"]["apiVersion"].text() == "stable.example.com/v2");
     server.post(tabs_in("v1"), tab_v1("c"));
     REQUIRE(server.webhooks.calls.size() == 3);

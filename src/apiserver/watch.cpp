@@ -132,24 +132,29 @@ void WatchStream::send_initial(const Start& start) {
     if (start.initial_bookmark && asks_webhook()) {
         send_later(initial_end, {});
     } else if (start.initial_bookmark) {
-        send_bookmark(true);
+        send_bookmark(seen_now(), true);
     }
+}
+
+/// Changes become visible and are sent or queued in the same step, so the store's revision is
+/// always such that all up to it was.
+store::Revision WatchStream::seen_now() const {
+    return std::max(seen_, context_.store.revision());
 }
 
 void WatchStream::schedule_bookmark() {
     bookmark_ = context_.loop.after(bookmark_every, [weak = weak_from_this()] {
         const auto stream = weak.lock();
         if (stream == nullptr || stream->ended_) return;
-        if (stream->queue_.empty()) stream->send_bookmark(false);
+        if (stream->queue_.empty()) stream->send_bookmark(stream->seen_now(), false);
         stream->schedule_bookmark();
     });
 }
 
-/// A bookmark says that everything up to a revision has been sent. Changes become visible and are
-/// sent in the same step, so the store's revision is always such.
-void WatchStream::send_bookmark(bool initial_events_end) {
+/// A bookmark says that everything up to a revision has been sent.
+void WatchStream::send_bookmark(store::Revision seen, bool initial_events_end) {
     const api::Kind& kind = *exchange_->kind;
-    const std::string revision = std::to_string(std::max(seen_, context_.store.revision()));
+    const std::string revision = std::to_string(seen);
     Value metadata = Value::object({{"resourceVersion", revision}});
     if (initial_events_end) {
         metadata.set("annotations", Value::object({{"k8s.io/initial-events-end", "true"}}));
@@ -269,7 +274,7 @@ bool WatchStream::asks_webhook() const {
 }
 
 void WatchStream::send_later(std::string_view type, Value stored) {
-    queue_.push_back({std::string(type), std::move(stored)});
+    queue_.push_back({std::string(type), std::move(stored), seen_now()});
     if (std::exchange(asking_, true)) return;
     // In its own time: what happens at once is converted at once.
     context_.loop.post([weak = weak_from_this()] {
@@ -294,7 +299,7 @@ void WatchStream::send_queued() {
             const Queued next = std::move(stream->queue_.front());
             stream->queue_.pop_front();
             if (next.type == initial_end) {
-                stream->send_bookmark(true);
+                stream->send_bookmark(next.seen, true);
             } else {
                 stream->write(make_bytes(stream->encode(next.type, next.stored, nullptr)));
             }

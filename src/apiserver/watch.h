@@ -36,7 +36,8 @@ private:
     void send_initial(const Start& start);
     void take(const store::Change& change);
     void send_event(std::string_view type, const store::Change& change);
-    void send_bookmark(bool initial_events_end);
+    void send_bookmark(store::Revision seen, bool initial_events_end);
+    store::Revision seen_now() const;
     void send_gone(store::Revision since);
     void write(Bytes line);
     void schedule_bookmark();
@@ -53,6 +54,7 @@ private:
     struct Queued {
         std::string type;
         api::Value stored;
+        store::Revision seen = 0;  // All up to it was sent or queued before.
     };
 
     Context& context_;

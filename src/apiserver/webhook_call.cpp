@@ -172,6 +172,7 @@ std::variant<WebhookCall, Wrong> address(Context& context, const Value& client, 
     request.headers.set("Accept", "application/json, */*");
     request.headers.set("Content-Type", "application/json");
     request.headers.set("User-Agent", "muster");
+    request.headers.set("Connection", "close");  // Each question has a connection of its own.
     const std::string& url = call->url;
     request.headers.set("Host", url.substr(8, url.find('/', 8) - 8));
     return made;

@@ -170,7 +170,11 @@ void settle_new(Writing& writing) {
     Value& object = writing.object();
     if (writing.waited()) {
         Value& metadata = object.at("metadata");
-        if (kind.namespaced) metadata.set("namespace", writing.ns());
+        if (kind.namespaced) {
+            metadata.set("namespace", writing.ns());
+        } else {
+            metadata.erase("namespace");
+        }
         if (kind.has_status && !keeps_first_status(kind)) object.erase("status");
     }
     fill_new_identity(writing.context, kind, object);
@@ -193,12 +197,8 @@ bool is_outdated(const Writing& writing) {
     const api::Kind& kind = writing.kind;
     Context& context = writing.context;
     if (context.kinds.find(kind.group, kind.plural) == nullptr) throw no_such_resource();
-    const std::string address = writing.object()["spec"]["clusterIP"].text();
     const bool service = kind.plural == "services" && kind.group.empty();
-    if (service && address != writing.old()["spec"]["clusterIP"].text_or("") &&
-        context.addresses.is_taken(address)) {
-        return true;
-    }
+    if (service && has_lost_addresses(context, writing.object(), writing.old())) return true;
     if (writing.creates()) {
         if (kind.namespaced)
             check_namespace(context, *writing.exchange, writing.ns(), writing.name());

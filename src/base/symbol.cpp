@@ -15,6 +15,9 @@ struct SymbolTable {
     static constexpr std::size_t slots = 2 * Symbol::most_kept;
     static_assert((slots & (slots - 1)) == 0);
 
+    // Names may be chosen to stand in one another's way: they cost no more than this.
+    static constexpr int tries_max = 64;
+
     // Constant from the start: names are made before main.
     static inline constinit std::array<std::atomic<Entry*>, slots> table{};
     static inline constinit std::atomic<std::size_t> count{0};
@@ -25,8 +28,12 @@ struct SymbolTable {
 
     static Entry* find_or_keep(std::string_view text) {
         const std::uint64_t hash = stable_hash(text);
-        if (text.size() > Symbol::longest_kept) return counted(text, hash);
-        for (std::size_t at = (hash ^ (hash >> 32)) % slots;; at = (at + 1) % slots) {
+        // A quote is in no field's, kind's or namespace's name, but in the keys of field owners,
+        // which name one object each.
+        const bool is_name = text.find('"') == std::string_view::npos;
+        if (text.size() > Symbol::longest_kept || !is_name) return counted(text, hash);
+        std::size_t at = (hash ^ (hash >> 32)) % slots;
+        for (int tries = 0; tries < tries_max; ++tries, at = (at + 1) % slots) {
             Entry* there = table[at].load(std::memory_order_acquire);
             if (there == nullptr) {
                 // Threads that come at once may go over by their number; half the table is room.
@@ -41,6 +48,7 @@ struct SymbolTable {
             }
             if (there->hash == hash && there->text == text) return there;
         }
+        return counted(text, hash);
     }
 };
 

@@ -14,9 +14,9 @@
 namespace muster {
 
 /// An immutable text of the size of a pointer. The first names that a program meets are kept in one
-/// table for its whole life, and copies of them cost nothing; a long one, or one that comes when
-/// the table is full, is counted by those who have it. Order and equality are those of the texts.
-/// Any thread may make, copy and drop them.
+/// table for its whole life, and copies of them cost nothing; one that is long or quotes
+/// something, or comes when the table is full, is counted by those who have it. Order and equality
+/// are those of the texts. Any thread may make, copy and drop them.
 class Symbol {
 public:
     Symbol() : Symbol(std::string_view()) {}

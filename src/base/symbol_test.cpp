@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include "base/hash.h"
+
 namespace muster {
 namespace {
 
@@ -64,6 +66,22 @@ TEST_CASE("threads that make the same names at once get the same ones") {
     }
     CHECK(counts.size() == 2000);
     CHECK(counts.at("thread-name-7") == 4);
+}
+
+TEST_CASE("keys that name one object each, and names in one another's way, are not kept") {
+    const std::size_t before = Symbol::kept();
+    CHECK(Symbol(R"(k:{"uid":"1"})") == R"(k:{"uid":"1"})");
+    CHECK(Symbol::kept() == before);
+    // All of one slot: found among many.
+    std::vector<std::string> crowd;
+    for (std::uint64_t i = 0; crowd.size() < 100; ++i) {
+        const std::string name = "c" + std::to_string(i);
+        const std::uint64_t hash = stable_hash(name);
+        if ((hash ^ (hash >> 32)) % (2 * Symbol::most_kept) == 77) crowd.push_back(name);
+    }
+    for (const std::string& name : crowd)
+        CHECK(Symbol(name) == Symbol(name));
+    CHECK(Symbol::kept() <= before + 64);
 }
 
 TEST_CASE("more names than the table holds are names all the same, and the table stops growing") {

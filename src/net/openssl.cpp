@@ -21,12 +21,11 @@ std::string text_in(BIO* bio) {
     return {data, static_cast<std::size_t>(size)};
 }
 
-/// PEM may be encrypted; nobody is there to be asked for a password.
+}  // namespace
+
 int no_password(char*, int, int, void*) {
     return 0;
 }
-
-}  // namespace
 
 std::string openssl_error() {
     char text[256] = "no reason given";

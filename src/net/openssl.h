@@ -28,6 +28,9 @@ using BioPtr = std::unique_ptr<BIO, FreeWith<BIO_free_all>>;
 using TlsContextPtr = std::unique_ptr<SSL_CTX, FreeWith<SSL_CTX_free>>;
 using TlsPtr = std::unique_ptr<SSL, FreeWith<SSL_free>>;
 
+/// PEM may be encrypted; nobody is there to be asked for a password. For OpenSSL's readers.
+int no_password(char*, int, int, void*);
+
 /// The oldest error OpenSSL remembers on this thread, in its words; forgets all of them.
 std::string openssl_error();
 

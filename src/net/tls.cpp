@@ -88,7 +88,7 @@ int trust(SSL_CTX* context, const std::string& authorities_pem) {
         BIO_new_mem_buf(authorities_pem.data(), static_cast<int>(authorities_pem.size())));
     X509_STORE* store = SSL_CTX_get_cert_store(context);
     int count = 0;
-    while (X509* authority = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+    while (X509* authority = PEM_read_bio_X509(bio.get(), nullptr, no_password, nullptr)) {
         count += X509_STORE_add_cert(store, authority);
         X509_free(authority);
     }

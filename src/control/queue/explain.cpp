@@ -188,6 +188,10 @@ bool is_over(const kube::Cache& seen, const kube::Object& object) {
     if (object.key.resource == workloads) return is_finished(object.value);
     const JobKind* kind = find_job_kind(object.key.resource);
     if (kind != nullptr && end_of(*kind, object.value)) return true;
+    if (const std::string group(object.label(group_label)); !group.empty()) {
+        const auto workload = seen.find({workloads, object.key.ns, group});
+        if (workload != nullptr && is_finished(workload->value)) return true;
+    }
     // A slice that was replaced is finished, its job is not.
     const auto all = seen.owned_by(workloads, object.uid);
     return !all.empty() && std::all_of(all.begin(), all.end(), [](const kube::ObjectPtr& each) {
