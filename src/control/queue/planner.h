@@ -68,10 +68,15 @@ private:
         bool looked_at = false;       // There was more to write while that write was on its way.
     };
 
+    struct BoundPod {
+        std::string uid;
+        std::string workload;  // Its id; empty: none.
+    };
+
     /// Whether any process may still live.
     enum class Quiet { no, yes };
 
-    // planner_fold.cpp: objects into the state.
+    // planner_fold.cpp, planner_pods.cpp: objects into the state.
     void fold(const kube::Cache& seen);
     void fold_structure(const kube::Cache& seen, const api::Key& key, const kube::Object* object);
     void fold_workload_object(const kube::Cache& seen, const api::Key& key,
@@ -79,11 +84,13 @@ private:
     void fold_wrapper_object(const kube::Cache& seen, const api::Key& key,
                              const kube::Object* object);
     void fold_pod_object(const kube::Cache& seen, const api::Key& key, const kube::Object* object);
+    bool unbind(const std::string& name);  // False: no such pod is bound.
     void count_new(const kube::Cache& seen, const kube::Object& workload);
     void fold_successor(const kube::Cache& seen, const api::Key& replaced);
     Entry& entry_of(const kube::Object& object, const std::string& wanted_id);
     void forget(const api::Key& key);
     void finish(Entry& entry);
+    void finish_workload(const api::Key& key);
     void release(Entry& entry);
     void end_wrapper(Entry& entry, const api::Key& key, Quiet quiet);
     std::string workload_of_pod(const kube::Cache& seen, const kube::Object& pod) const;
@@ -121,12 +128,13 @@ private:
     decide::State state_;
     std::set<api::Key> unfolded_;  // Seen to change since the last plan.
     std::map<api::Key, Entry> entries_;
-    std::map<std::string, api::Key> key_of_;         // By id.
-    std::map<std::string, std::string> bound_pods_;  // "ns/name" -> uid of pods told to `state_`.
-    std::set<api::Key> to_write_;                    // Workloads and AppWrappers to look at.
-    std::map<api::Key, api::Key> successors_;        // Of slices that are to be replaced.
-    std::set<api::Key> ending_wrappers_;      // Their quota goes back when their pods are gone.
-    std::map<api::Key, Eviction> evictions_;  // Of Workloads, decided and not yet seen.
+    std::map<std::string, api::Key> key_of_;      // By id.
+    std::map<std::string, BoundPod> bound_pods_;  // By "ns/name": what was told to `state_`.
+    std::map<std::string, std::size_t> pods_of_;  // How many of these a workload has, by id.
+    std::set<api::Key> to_write_;                 // Workloads and AppWrappers to look at.
+    std::map<api::Key, api::Key> successors_;     // Of slices that are to be replaced.
+    std::set<api::Key> ending_wrappers_;          // Their quota goes back when their pods are gone.
+    std::map<api::Key, Eviction> evictions_;      // Of Workloads, decided and not yet seen.
     std::set<api::Key> queues_to_write_;  // ClusterQueues and what they name, LocalQueues, Cohorts.
     std::set<api::Key> moved_in_;         // LocalQueues whose workloads have moved, or that went.
     std::map<api::Key, std::string> led_to_;  // LocalQueues to the names of their ClusterQueues.

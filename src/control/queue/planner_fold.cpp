@@ -71,11 +71,6 @@ std::string own_id(const kube::Object& object) {
            object.key.ns + "/" + object.key.name;
 }
 
-/// A pod without a phase of its end, on a node.
-bool takes_room(const kube::Object& pod) {
-    return !pod.value["spec"]["nodeName"].text_or("").empty() && !is_finished_pod(pod);
-}
-
 /// Others could remove it although it is in use.
 bool is_unguarded(const kube::Object& object) {
     return !object.is_terminating() && !has_in_use_finalizer(object.value);
@@ -241,6 +236,17 @@ void QueuePlanner::finish(Entry& entry) {
     mark_queues(entry);
 }
 
+void QueuePlanner::finish_workload(const api::Key& key) {
+    const auto found = entries_.find(key);
+    if (found != entries_.end()) finish(found->second);
+    // Most of what is there has finished: nothing is kept of it, but its id as long as pods
+    // live under it.
+    const bool lives = found != entries_.end() && pods_of_.contains(found->second.id);
+    if (!lives) forget(key);
+    pace_.forget(key);
+    evictions_.erase(key);
+}
+
 void QueuePlanner::release(Entry& entry) {
     apply(state_, decide::WorkloadReleased{entry.id});
     entry.holds = false;
@@ -262,9 +268,7 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
         return;
     }
     if (is_finished(object->value)) {
-        // Most of what is there has finished: nothing is kept of it.
-        if (const auto found = entries_.find(key); found != entries_.end()) finish(found->second);
-        forget(key);
+        finish_workload(key);
         fold_successor(seen, key);
         return;
     }
@@ -328,8 +332,7 @@ void QueuePlanner::fold_successor(const kube::Cache& seen, const api::Key& repla
     fold_workload_object(seen, key, successor.get());
     for (const kube::ObjectPtr& pod : living_pods(seen, successor->label(job_uid_label))) {
         const std::string name = pod->key.ns + "/" + pod->key.name;
-        if (bound_pods_.erase(name) == 0) continue;
-        apply(state_, decide::PodGone{name});
+        if (!unbind(name)) continue;
         fold_pod_object(seen, pod->key, pod.get());
     }
 }
@@ -397,58 +400,6 @@ void QueuePlanner::end_wrapper(Entry& entry, const api::Key& key, Quiet quiet) {
     if (entry.ending) return;
     apply(state_, decide::WorkloadEvicted{entry.id});
     entry.ending = true;
-}
-
-std::string QueuePlanner::workload_of_pod(const kube::Cache& seen, const kube::Object& pod) const {
-    const std::string_view named = pod.annotation(workload_annotation);
-    // The pods of a slice that was replaced are those of the slice that replaced it.
-    const auto living = [this](const api::Key& workload) {
-        const auto found = entries_.find(workload);
-        return found != entries_.end() && found->second.over ? std::nullopt : id_of(workload);
-    };
-    if (!named.empty()) {
-        const auto id = living({workloads, pod.key.ns, std::string(named)});
-        if (id) return *id;
-    }
-    constexpr int depth_max = 10;
-    Value owner = controller_of(pod.value);
-    for (int depth = 0; depth < depth_max && !owner.is_null(); ++depth) {
-        // Not only job kinds: a Deployment of an AppWrapper has a ReplicaSet between.
-        const auto version = api::parse_group_version(owner["apiVersion"].text_or(""));
-        const api::Kind* kind = seen.kinds().find_named(version.group, owner["kind"].text_or(""));
-        if (kind == nullptr || !kind->namespaced) break;
-        const api::Key key{kind->resource(), pod.key.ns, owner["name"].text()};
-        if (const auto id = id_of(key); id && is_app_wrapper(key.resource)) return *id;
-        for (const kube::ObjectPtr& workload : seen.owned_by(workloads, owner["uid"].text_or(""))) {
-            if (const auto id = living(workload->key)) return *id;
-        }
-        const kube::ObjectPtr parent = seen.find(key);
-        if (parent == nullptr) break;
-        owner = controller_of(parent->value);
-    }
-    return {};
-}
-
-void QueuePlanner::fold_pod_object(const kube::Cache& seen, const api::Key& key,
-                                   const kube::Object* object) {
-    const std::string name = key.ns + "/" + key.name;
-    const auto known = bound_pods_.find(name);
-    const bool same =
-        known != bound_pods_.end() && object != nullptr && known->second == object->uid;
-    if (known != bound_pods_.end() && (!same || !takes_room(*object))) {
-        apply(state_, decide::PodGone{name});
-        bound_pods_.erase(known);
-    }
-    if (object == nullptr || same || !takes_room(*object)) return;
-    decide::PodBound bound;
-    bound.name = name;
-    bound.node = object->value["spec"]["nodeName"].text();
-    bound.shape =
-        fold_pod_shape(key.ns, object->value["metadata"]["labels"], object->value["spec"], seen);
-    bound.workload = workload_of_pod(seen, *object);
-    bound.pod_set = std::string(object->label(pod_set_label));
-    apply(state_, std::move(bound));
-    bound_pods_[name] = object->uid;
 }
 
 void QueuePlanner::mark_queues(const Entry& entry) {

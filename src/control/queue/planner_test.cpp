@@ -167,6 +167,25 @@ TEST_CASE("a removed job's workload stays until its processes are gone") {
     CHECK(is_admitted(world.workload_of("second")->value));
 }
 
+TEST_CASE(
+    "who comes by the name of one that ended is another one, as long as that one's pods live") {
+    Queues world;
+    world.job("first", "cpu: 4");
+    world.rest();
+    const auto pod = world.pod("first-0", *world.job_now("first"), "cpu: 4");
+    world.rest();
+    const api::Key before = world.workload_of("first")->key;
+    CHECK(world.planner.id_of(before) == "job team/first");
+    world.patch(world.job_now("first"), "{status: {conditions: [{type: Failed, status: 'True'}]}}");
+    world.rest();
+    CHECK(world.planner.id_of(before) == "job team/first");
+    world.end_pod(pod, "Failed");
+    world.rest();
+    world.patch(world.workload_of("first"), "{metadata: {labels: {seen: again}}}");
+    world.rest();
+    CHECK(!world.planner.id_of(before));  // Nothing is kept of what is over.
+}
+
 TEST_CASE("a waiting job follows its priority class") {
     Queues world;
     world.put(workload_priority_classes, "{metadata: {name: high}, value: 1000}");
