@@ -13,6 +13,7 @@
 #include "api/json.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "bench_load/bound.h"
 #include "bench_load/player.h"
 #include "kube/http_transport.h"
 #include "kube/kubeconfig.h"
@@ -92,11 +93,12 @@ double in_seconds(Duration duration) {
     return static_cast<double>(duration.nanoseconds) / 1e9;
 }
 
-void report_all(const Flags& flags, const LoadPlan& plan, const LoadFigures& figures,
-                const std::vector<Watched>& processes) {
+void report_all(const Flags& flags, const LoadPlan& plan, Duration bound,
+                const LoadFigures& figures, const std::vector<Watched>& processes) {
     const auto workloads = static_cast<double>(plan.workloads());
     report(flags, "wall", in_seconds(figures.wall), "s");
     report(flags, "least that the load allows", in_seconds(plan.shortest()), "s");
+    report(flags, "the same decisions without any delay", in_seconds(bound), "s");
     report(flags, "admissions", workloads / in_seconds(figures.wall), "1/s");
     report(flags, "quota in use",
            100.0 * static_cast<double>(figures.held) /
@@ -122,11 +124,12 @@ void report_all(const Flags& flags, const LoadPlan& plan, const LoadFigures& fig
 int play(const Flags& flags) {
     const kube::Connection connection =
         kube::connection_of({{flags.kubeconfig, read_file(flags.kubeconfig)}}, {}, read_file);
+    const LoadPlan plan = numbered_plan(flags.load, flags.percent);
+    const Duration bound = bound_of(plan).wall;
     std::vector<Watched> processes;
     for (const std::string& named : flags.processes)
         processes.emplace_back(named);
     processes.emplace_back("this program=" + std::to_string(getpid()));
-    const LoadPlan plan = numbered_plan(flags.load, flags.percent);
     net::AsioLoop loop;
     net::ClientOptions options;
     options.response_timeout = minutes(5);
@@ -137,7 +140,7 @@ int play(const Flags& flags) {
     player.start(
         [&](const LoadFigures& figures) {
             if (isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r\n");
-            report_all(flags, plan, figures, processes);
+            report_all(flags, plan, bound, figures, processes);
             loop.stop();
         },
         [&](const std::string& text) {

@@ -57,6 +57,7 @@ def pages(p: Play) -> None:
     p.list(limit=2, resourceVersion="5", **{"continue": token})
     version = first["metadata"]["resourceVersion"] if isinstance(first, dict) else "0"
     p.create("d", {"metadata": {"labels": {"case": p.session.ns}}})
+    p.settle()
     for how in ({"resourceVersion": version}, {"resourceVersion": "0"}, {"resourceVersion": "nonsense"}, {"resourceVersion": "-1"},
                 {"resourceVersion": version, "resourceVersionMatch": "Exact"}, {"resourceVersion": version, "resourceVersionMatch": "NotOlderThan"},
                 {"resourceVersion": "0", "resourceVersionMatch": "Exact"}, {"resourceVersionMatch": "Exact"},

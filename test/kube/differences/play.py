@@ -56,5 +56,9 @@ class Play:
         """The object as it is, read aside: this is not compared."""
         return self.session.server.ask("GET", self.path(name), headers={"Accept": JSON}).json
 
+    def settle(self) -> None:
+        """A list of what is now, not compared: kube-apiserver's cache is as new afterwards, also on a busy machine."""
+        self.session.server.ask("GET", self.path(), headers={"Accept": JSON})
+
     def version(self, name: str) -> str:
         return self.fresh(name)["metadata"]["resourceVersion"]
