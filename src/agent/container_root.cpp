@@ -55,7 +55,7 @@ void set_read_only(int directory, const char* path, Depth depth) {
     fail(std::string("cannot make ") + path + " read-only (Linux 5.12 or newer is needed)");
 }
 
-void bind(const std::string& source, const std::string& target) {
+void bind_mount(const std::string& source, const std::string& target) {
     if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
         fail("cannot show " + source + " at " + target);
 }
@@ -107,7 +107,7 @@ void mirror_entry(const std::string& source, const std::string& target) {
         make_directory(target);
     else
         make_file(target);
-    bind(source, target);
+    bind_mount(source, target);
 }
 
 class RootMaker {
@@ -190,7 +190,7 @@ void RootMaker::make_devices() {
           std::pair("/dev/stderr", "/proc/self/fd/2")})
         if (::symlink(to, link) != 0) fail(std::string("cannot make ") + link);
     make_directory("/dev/shm", 01777);
-    bind(old(plan_.shared_memory), "/dev/shm");
+    bind_mount(old(plan_.shared_memory), "/dev/shm");
 }
 
 void RootMaker::make_writable_places() {
@@ -199,7 +199,7 @@ void RootMaker::make_writable_places() {
         make_directory(source, mode);
         ::chmod(source.c_str(), mode);
         const std::string place = place_for(target, S_IFDIR);
-        bind(source, place);
+        bind_mount(source, place);
         if (plan_.read_only) freeze(place);
     };
     own("tmp", "/tmp", 01777);
@@ -241,7 +241,7 @@ void RootMaker::show(const BindMount& mount) {
     const std::string source = old(mount.source);
     if (::stat(source.c_str(), &status) != 0) fail("cannot mount " + mount.source);
     const std::string place = place_for(mount.target, S_ISDIR(status.st_mode) ? S_IFDIR : S_IFREG);
-    bind(source, place);
+    bind_mount(source, place);
     for (const std::string& hidden : plan_.hidden) {
         const std::string above = mount.source.ends_with('/') ? mount.source : mount.source + "/";
         if (!hidden.starts_with(above)) continue;

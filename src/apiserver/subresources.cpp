@@ -50,7 +50,7 @@ void set_condition(Value& pod, const Value& condition) {
 }
 
 /// The pod runs where the binding says. Throws StatusError when it may not.
-void bind(Value& pod, const Value& binding, const std::string& now) {
+void bind_pod(Value& pod, const Value& binding, const std::string& now) {
     const api::GroupResource pods{"", "pods/binding"};
     const std::string name = pod["metadata"]["name"].text();
     if (!pod["metadata"]["deletionTimestamp"].is_null()) {
@@ -112,7 +112,7 @@ void serve_binding(Context& context, const ExchangePtr& exchange) {
         Edit edit;
         edit.subresource = "binding";
         edit.change = [now = to_rfc3339(context.loop.now()),
-                       binding = reviewed->object](Value& pod) { bind(pod, binding, now); };
+                       binding = reviewed->object](Value& pod) { bind_pod(pod, binding, now); };
         edit.answer = [exchange](const Committed&) {
             guarded(exchange, [exchange] { send_value(*exchange, 201, success_status({})); });
         };

@@ -20,7 +20,7 @@ constexpr std::int64_t least_seconds = 600;
 constexpr std::int64_t most_seconds = std::int64_t{1} << 32;
 
 /// The claim about the object that the token is bound to, which must exist.
-void bind(Context& context, const Value& ref, const std::string& ns, Value& own) {
+void bind_token(Context& context, const Value& ref, const std::string& ns, Value& own) {
     if (ref.is_null()) return;
     const std::string kind = ref["kind"].text();
     const std::string name = ref["name"].text();
@@ -68,7 +68,7 @@ void serve_token_request(Context& context, const ExchangePtr& exchange) {
         {{"namespace", route.ns},
          {"serviceaccount",
           Value::object({{"name", route.name}, {"uid", account.object["metadata"]["uid"]}})}});
-    bind(context, body["spec"]["boundObjectRef"], route.ns, own);
+    bind_token(context, body["spec"]["boundObjectRef"], route.ns, own);
     const Value claims =
         Value::object({{"aud", audiences},
                        {"exp", issued + wanted},
