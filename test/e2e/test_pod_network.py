@@ -104,6 +104,16 @@ def holder_of(muster) -> int:
     return 0
 
 
+def test_the_helper_processes_that_fork_have_one_thread(muster):
+    # What another thread had locked at the moment of a fork stays locked in the child: one pod of ten thousand never started.
+    muster.apply(job("once", '["sleep", "7653"]', ns="default"))
+    muster.until("the job's pod runs", lambda: any(p["status"]["phase"] == "Running" for p in muster.get("pods")["items"]))
+    holder = holder_of(muster)
+    helpers = [holder, *map(int, read(pathlib.Path(f"/proc/{holder}/task/{holder}/children")).split())]
+    assert len(helpers) == 2
+    assert [len(list(pathlib.Path(f"/proc/{pid}/task").iterdir())) for pid in helpers] == [1, 1]
+
+
 def test_pods_come_back_when_the_holder_of_their_network_is_killed(muster):
     muster.apply(SERVICE.replace("NAME", "steady"))
     muster.apply(python_pod("steady", SERVER.replace('while not os.path.exists("/tmp/go"): time.sleep(0.05)', ""),
