@@ -1,5 +1,5 @@
 // api/shared_parts.cpp - a table of the parts that were seen, by hash; those that nobody else has
-// any more leave it when it has doubled.
+// any more leave it when it has doubled. Small texts: those seen last.
 #include "api/shared_parts.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 #include "base/hash.h"
 
@@ -16,6 +17,11 @@ namespace {
 constexpr std::size_t few_parts = 1024;
 // Bytes, about: of a smaller part the table's own entry would cost more than sharing saves.
 constexpr std::size_t least_weight = 160;
+
+// Texts that come again and again (a condition's type, reason and second) are small and few; those
+// that come once (names, uids) must not fill a table. So each has one place, and the last there stays.
+constexpr std::size_t text_places = 4096;
+constexpr std::size_t longest_text = 128;
 
 /// What a value is, to find its equals, and about how many bytes it takes.
 struct Print {
@@ -40,6 +46,7 @@ public:
         if (value.is_string()) {
             print.hash = mixed(print.hash, stable_hash(value.as_string()));
             print.weight = 2 * sizeof(std::uint64_t) + value.as_string().size();
+            find_text(value, print.hash);
         } else if (value.is_boolean()) {
             print.hash = mixed(print.hash, value.as_boolean() ? 1 : 0);
         } else if (value.is_integer()) {
@@ -65,6 +72,15 @@ public:
     std::size_t size() const { return known_.size(); }
 
 private:
+    void find_text(Value& value, std::uint64_t hash) {
+        if (value.as_string().size() > longest_text) return;
+        Value& last = texts_[hash % text_places];
+        if (last == value)
+            value = last;
+        else
+            last = value;
+    }
+
     // One part for each hash: who makes up equal hashes only shares less.
     void find_twin(Value& value, const Print& print) {
         value.seal();
@@ -82,6 +98,7 @@ private:
         limit_ = std::max(few_parts, 2 * known_.size());
     }
 
+    std::vector<Value> texts_ = std::vector<Value>(text_places);
     std::unordered_map<std::uint64_t, Value> known_;
     std::size_t limit_ = few_parts;
 };

@@ -32,6 +32,24 @@ TEST_CASE("equal parts of different objects are the same one") {
     CHECK(first["template"] == parsed(pod_template));
 }
 
+TEST_CASE("small texts that come again are the same one") {
+    const auto condition = [](const std::string& message) {
+        Value value = parsed(R"({"type": "Admitted", "message": ")" + message + R"("})");
+        share_parts(value);
+        return value;
+    };
+    const Value first = condition("one");
+    for (int i = 0; i < 20000; ++i)
+        condition("only once " + std::to_string(i));
+    const Value second = condition("two");
+    const Value third = condition(std::string(2000, 'x'));
+    CHECK(third["message"].as_string().size() == 2000);
+    // The 20,000 have driven the first one's text away at most once.
+    const Value fourth = condition("three");
+    CHECK(second["type"].as_string().data() == fourth["type"].as_string().data());
+    CHECK(first == condition("one"));
+}
+
 TEST_CASE("who changes one changes no other, whatever way it takes") {
     const Value kept = job("kept");
     const std::string before = to_json(kept);
