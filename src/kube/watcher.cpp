@@ -195,7 +195,6 @@ bool Watcher::take_line(std::string_view line) {
     if (event.object.is_null() && !event.version.empty()) {
         // Unwanted: known as the answer to an own write.
         version_ = event.version;
-        known_[{event.ns, event.name}] = number_of(event.version);
     } else {
         take_object(event.type, std::move(event.object));
     }
@@ -237,36 +236,39 @@ void Watcher::take_object(std::string_view type, api::Value value) {
 void Watcher::take_change(std::string_view type, ObjectPtr object) {
     const Place place{object->key.ns, object->key.name};
     if (type == "DELETED") {
-        known_.erase(place);
+        told_.erase(place);
         return events_.removed(object->key, object->version);
     }
-    // Nobody hears of the same change twice.
-    const auto before = known_.find(place);
-    if (before != known_.end() && before->second >= object->version) return;
-    known_[place] = object->version;
+    if (!is_news(*object, told_)) return;
+    if (events_.is_news == nullptr) told_[place] = object->version;
     events_.applied(std::move(object));
+}
+
+/// Nobody hears of the same change twice.
+bool Watcher::is_news(const Object& object, const Told& told) const {
+    if (events_.is_news != nullptr) return events_.is_news(object.key, object.version);
+    const auto before = told.find({object.key.ns, object.key.name});
+    return before == told.end() || before->second < object.version;
 }
 
 void Watcher::finish_listing(std::int64_t list_version) {
     state_ = State::watching;
     const std::map<Place, ObjectPtr> listed = std::exchange(listed_, {});
-    const std::map<Place, std::int64_t> known = std::exchange(known_, {});
-    for (const auto& [place, object] : listed)
-        known_[place] = object->version;
-    for (const auto& [place, version] : known) {
+    const Told told = std::exchange(told_, {});
+    for (const auto& [place, version] : told) {
         if (!listed.contains(place)) {
             events_.removed({target_.resource, place.first, place.second},
                             std::max(list_version, version + 1));
         }
     }
-    for (const auto& [place, object] : listed) {
-        const auto before = known.find(place);
-        if (before == known.end() || before->second < object->version) events_.applied(object);
-    }
     if (events_.listed != nullptr) {
         events_.listed(list_version, [&listed](const api::Key& key) {
             return listed.contains({key.ns, key.name});
         });
+    }
+    for (const auto& [place, object] : listed) {
+        if (events_.is_news == nullptr) told_[place] = object->version;
+        if (is_news(*object, told)) events_.applied(object);
     }
     tell_synced();
 }

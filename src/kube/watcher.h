@@ -29,8 +29,10 @@ struct WatchEvents {
     /// of that version or older and is not in it is gone, also if no watch ever told of it.
     std::function<void(std::int64_t version, const std::function<bool(const api::Key&)>& has)>
         listed = {};
-    /// Asked, when set, before a change is read whole. No: whoever holds the objects has this
-    /// version of it or a newer one (by an answer to a write), and `applied` is not called.
+    /// Set (with `listed`) by who holds the objects; then the watcher keeps no books of its own of
+    /// what it has told, and `removed` is only for what a watch tells. Asked before a change is
+    /// read whole. No: this version of it or a newer one is held (by an answer to a write, or
+    /// because it was told), and `applied` is not called.
     std::function<bool(const api::Key&, std::int64_t version)> is_news = {};
 };
 
@@ -55,6 +57,7 @@ private:
     enum class State { empty, listing, watching, waiting, stopped };
     enum class Listing { streamed, paged };
     using Place = std::pair<Symbol, std::string>;
+    using Told = std::map<Place, std::int64_t>;  // Versions.
 
     void open();
     void open_stream();
@@ -68,6 +71,7 @@ private:
     bool wants(const api::WatchEvent& head);
     void take_object(std::string_view type, api::Value value);
     void take_change(std::string_view type, ObjectPtr object);
+    bool is_news(const Object& object, const Told& told) const;
     void finish_listing(std::int64_t version);
     void tell_synced();
     void guard_listing();
@@ -84,8 +88,7 @@ private:
     std::string version_;  // Of the newest event; empty: start from all objects.
     std::string partial_;  // The beginning of a line whose end has not come yet.
     std::map<Place, ObjectPtr> listed_;
-    std::map<Place, std::int64_t>
-        known_;  // What has been told and not removed, to tell removals after a relist.
+    Told told_;  // And not removed, to tell removals after a relist.
     Transport::StreamId stream_{};
     bool open_ = false;
     bool refused_ = false;  // The stream's head was no 200: what follows are no events.

@@ -69,49 +69,80 @@ std::string listed_until(int version) {
            "\n";
 }
 
+/// Whether who is told also holds the objects, or leaves it to the watcher to know what it told.
+enum class Holds { no, yes };
+
 struct Ground {
     HandLoop loop;
     ScriptedServer server;
-    std::string told;  // "+a1" applied, "-a" removed, "." synced.
-    Watcher watcher{server,
-                    loop,
-                    Target{{"batch", "jobs"}, "v1"},
-                    {[this](const ObjectPtr& seen) {
-                         told += "+" + seen->key.name + std::to_string(seen->version);
-                     },
-                     [this](const api::Key& key, std::int64_t) { told += "-" + key.name; },
-                     [this] { told += "."; },
-                     {},
-                     [this](const api::Key& key, std::int64_t version) {
-                         if (key.name != "own" || version > written) return true;
-                         told += "=" + std::to_string(version);
-                         return false;
-                     }}};
-    std::int64_t written = 0;  // The version of "own" that an answer has shown.
+    std::string told;  // "+a1" applied, "-a" removed, "." synced, "=7" held already.
+    std::map<std::string, std::int64_t> held;
+    Watcher watcher;
 
-    Ground() { watcher.start(); }
+    explicit Ground(Holds holds = Holds::no)
+        : watcher(server, loop, Target{{"batch", "jobs"}, "v1"}, events(holds)) {
+        watcher.start();
+    }
+
+    WatchEvents events(Holds holds) {
+        WatchEvents events;
+        events.applied = [this](const ObjectPtr& seen) {
+            told += "+" + seen->key.name + std::to_string(seen->version);
+            held[seen->key.name] = seen->version;
+        };
+        events.removed = [this](const api::Key& key, std::int64_t) {
+            told += "-" + key.name;
+            held.erase(key.name);
+        };
+        events.synced = [this] { told += "."; };
+        if (holds == Holds::no) return events;
+        events.listed = [this](std::int64_t, const std::function<bool(const api::Key&)>& has) {
+            std::erase_if(held, [&](const auto& each) {
+                const bool gone = !has({{"batch", "jobs"}, "n", each.first});
+                if (gone) told += "-" + each.first;
+                return gone;
+            });
+        };
+        events.is_news = [this](const api::Key& key, std::int64_t version) {
+            const auto found = held.find(key.name);
+            if (found == held.end() || found->second < version) return true;
+            if (key.name == "own") told += "=" + std::to_string(version);
+            return false;
+        };
+        return events;
+    }
     /// What was told since the last time.
     std::string news() { return std::exchange(told, {}); }
 };
 
+/// Plays the same on both.
+void for_both(const std::function<void(Ground&)>& play) {
+    for (const Holds holds : {Holds::no, Holds::yes}) {
+        CAPTURE(static_cast<int>(holds));
+        Ground ground(holds);
+        play(ground);
+    }
+}
+
 }  // namespace
 
 TEST_CASE("all objects, then changes, each once, over any number of broken streams") {
-    Ground ground;
-    ScriptedServer& server = ground.server;
-    CHECK(server.query("sendInitialEvents") == "true");
-    server.say(event("ADDED", "a", 1) + event("ADDED", "b", 2));
-    CHECK(ground.news() == "");  // Not before all of them are there.
-    server.say(listed_until(5));
-    CHECK(ground.news() == "+a1+b2.");
-    server.say(event("MODIFIED", "a", 6));
-    server.end();
-    ground.loop.pass(milliseconds(100));
-    CHECK(server.query("resourceVersion") == "6");
-    CHECK(server.query("sendInitialEvents") == "");
-    // A server that tells the last one again is not believed twice.
-    server.say(event("MODIFIED", "a", 6) + event("DELETED", "b", 7) + event("ADDED", "c", 8));
-    CHECK(ground.news() == "+a6-b+c8");
+    for_both([](Ground& ground) {
+        ScriptedServer& server = ground.server;
+        CHECK(server.query("sendInitialEvents") == "true");
+        server.say(event("ADDED", "a", 1) + event("ADDED", "b", 2));
+        CHECK(ground.news() == "");  // Not before all of them are there.
+        server.say(listed_until(5));
+        CHECK(ground.news() == "+a1+b2.");
+        server.say(event("MODIFIED", "a", 6));
+        server.end();
+        ground.loop.pass(milliseconds(100));
+        CHECK(server.query("resourceVersion") == "6");
+        CHECK(server.query("sendInitialEvents") == "");
+        // A server that tells the last one again is not believed twice.
+        server.say(event("MODIFIED", "a", 6) + event("DELETED", "b", 7) + event("ADDED", "c", 8));
+        CHECK(ground.news() == "+a6-b+c8");
+    });
 }
 
 TEST_CASE("a line cut at any byte is told once, by whichever stream brings it whole") {
@@ -141,38 +172,43 @@ TEST_CASE("a line in two halves, and several in one piece, are read alike") {
 }
 
 TEST_CASE("what an answer has shown is passed, and not told again by a later list") {
-    Ground ground;
-    ground.written = 7;
+    Ground ground(Holds::yes);
     ground.server.say(event("ADDED", "own", 1) + listed_until(5));
-    CHECK(ground.news() == "+own1.");  // A list is told as it is.
+    CHECK(ground.news() == "+own1.");
+    ground.held["own"] = 7;
     ground.server.say(event("MODIFIED", "own", 6) + event("MODIFIED", "own", 7));
     CHECK(ground.news() == "=6=7");
     ground.server.end();
     ground.loop.pass(milliseconds(100));
     CHECK(ground.server.query("resourceVersion") == "7");
+    ground.server.refuse(410);
+    ground.loop.pass(seconds(1));
+    ground.server.say(event("ADDED", "own", 7) + listed_until(7));
+    CHECK(ground.news() == "=7");
     ground.server.say(event("MODIFIED", "own", 8) + event("DELETED", "own", 9));
     CHECK(ground.news() == "+own8-own");
 }
 
 TEST_CASE("a listing that breaks off tells nothing; the next one tells only differences") {
-    Ground ground;
-    ground.server.say(event("ADDED", "a", 1) + listed_until(5));
-    CHECK(ground.news() == "+a1.");
-    ground.server.say(
-        R"({"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}})"
-        "\n");
-    ground.loop.pass(seconds(1));
-    CHECK(ground.server.query("sendInitialEvents") == "true");
-    ground.server.say(event("ADDED", "z", 9));
-    ground.server.end();
-    ground.loop.pass(seconds(1));
-    ground.server.say(event("ADDED", "a", 1) + event("ADDED", "c", 7) + listed_until(8));
-    CHECK(ground.news() == "+c7");
-    ground.server.refuse(410);
-    ground.loop.pass(seconds(1));
-    CHECK(ground.server.query("sendInitialEvents") == "true");
-    ground.server.say(event("ADDED", "c", 9) + listed_until(10));
-    CHECK(ground.news() == "-a+c9");
+    for_both([](Ground& ground) {
+        ground.server.say(event("ADDED", "a", 1) + listed_until(5));
+        CHECK(ground.news() == "+a1.");
+        ground.server.say(
+            R"({"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}})"
+            "\n");
+        ground.loop.pass(seconds(1));
+        CHECK(ground.server.query("sendInitialEvents") == "true");
+        ground.server.say(event("ADDED", "z", 9));
+        ground.server.end();
+        ground.loop.pass(seconds(1));
+        ground.server.say(event("ADDED", "a", 1) + event("ADDED", "c", 7) + listed_until(8));
+        CHECK(ground.news() == "+c7");
+        ground.server.refuse(410);
+        ground.loop.pass(seconds(1));
+        CHECK(ground.server.query("sendInitialEvents") == "true");
+        ground.server.say(event("ADDED", "c", 9) + listed_until(10));
+        CHECK(ground.news() == "-a+c9");
+    });
 }
 
 TEST_CASE("an event that cannot be read is asked for again") {

@@ -75,7 +75,11 @@ struct Client::State : std::enable_shared_from_this<Client::State> {
     AsioLoop& io;
     Loop& home;
     ClientOptions options;
-    TlsContextPtr tls;
+    TlsContextPtr tls;  // The machine's own authorities are many: not before somebody is asked.
+    SSL_CTX* context() {
+        if (tls == nullptr) tls = client_context(options.tls);
+        return tls.get();
+    }
     std::unordered_map<std::uint64_t, Connection> connections;
     std::unordered_map<std::uint64_t, std::uint64_t> calls;  // Stream to connection.
     std::uint64_t next_connection = 1;
@@ -107,7 +111,9 @@ struct Client::State : std::enable_shared_from_this<Client::State> {
 
 Client::Client(AsioLoop& io, Loop& home, ClientOptions options)
     : state_(std::make_shared<State>(io, home, std::move(options))) {
-    state_->tls = client_context(state_->options.tls);
+    const ClientTls& tls = state_->options.tls;
+    // What is damaged is said at once.
+    if (!tls.authority_pem.empty() || !tls.certificate_pem.empty()) state_->context();
 }
 
 Client::~Client() {
@@ -145,7 +151,7 @@ void Client::State::connect(const Target& target, std::unique_ptr<Call> call) {
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     TlsPtr secure = target.scheme == Target::Scheme::https
-                        ? connect_over(tls.get(), fd, options.tls, target.host)
+                        ? connect_over(context(), fd, options.tls, target.host)
                         : nullptr;
     const std::uint64_t id = next_connection++;
     Http1ClientSession::Owner owner;
