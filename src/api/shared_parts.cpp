@@ -19,7 +19,7 @@ constexpr std::size_t few_parts = 1024;
 constexpr std::size_t least_weight = 160;
 
 // Texts that come again and again (a condition's type, reason and second) are small and few; those
-// that come once (names, uids) must not fill a table. So each has one place, and the last there stays.
+// that come once (names, uids) must not fill a table. So each has one place; the last there stays.
 constexpr std::size_t text_places = 4096;
 constexpr std::size_t longest_text = 128;
 
@@ -36,6 +36,28 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t more) {
 
 class Parts {
 public:
+    /// What an object is called and how it fares is its own; what that is made of need not be.
+    void share_object(Value& object) {
+        if (!object.is_object()) {
+            share(object);
+            return object.seal();
+        }
+        for (Value::Member& member : object.mutable_members()) {
+            const bool own = member.key == metadata_ || member.key == status_;
+            if (!own || !member.value.is_object()) {
+                share(member.value);
+                continue;
+            }
+            for (Value::Member& part : member.value.mutable_members())
+                share(part.value);
+            member.value.seal();
+        }
+        object.seal();
+    }
+
+    std::size_t size() const { return known_.size(); }
+
+private:
     Print share(Value& value) {
         const auto type = static_cast<std::uint64_t>(value.type());
         Print print{mixed(0, type + 1), 0};
@@ -69,9 +91,6 @@ public:
         return print;
     }
 
-    std::size_t size() const { return known_.size(); }
-
-private:
     void find_text(Value& value, std::uint64_t hash) {
         if (value.as_string().size() > longest_text) return;
         Value& last = texts_[hash % text_places];
@@ -99,6 +118,8 @@ private:
     }
 
     std::vector<Value> texts_ = std::vector<Value>(text_places);
+    const Symbol metadata_{"metadata"};
+    const Symbol status_{"status"};
     std::unordered_map<std::uint64_t, Value> known_;
     std::size_t limit_ = few_parts;
 };
@@ -111,8 +132,7 @@ Parts& parts() {
 }  // namespace
 
 void share_parts(Value& value) {
-    parts().share(value);
-    value.seal();
+    parts().share_object(value);
 }
 
 std::size_t known_parts() {
