@@ -35,6 +35,7 @@
 #include "kube/in_process_transport.h"
 #include "kube/kubeconfig.h"
 #include "net/asio_loop.h"
+#include "net/dial.h"
 #include "net/secret.h"
 #include "net/server.h"
 #include "store/rocksdb_journal.h"
@@ -220,8 +221,10 @@ void Parts::make_server() {
     add_process_metrics(metrics_);
     server_ = std::make_unique<apiserver::Server>(*store_, state_loop_, std::move(options));
     webhooks_ = std::make_unique<WebhookClient>(
-        state_loop_,
-        [this](const std::string& host, int port) { return network_.dial(host, port); });
+        state_loop_, WebhookClient::Ways{[this](const std::string& host, int port) {
+                                             return network_.dial(host, port);
+                                         },
+                                         &net::find_address});
     server_->set_webhook_caller(webhooks_.get());
     front_->add_listener(network_.listen(agent::kApiServiceAddress, 443));
 }

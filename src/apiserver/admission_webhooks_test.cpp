@@ -150,7 +150,9 @@ TEST_CASE("patience ends, and what comes later is not heard") {
     server.configure(Phase::validating, hook("v", R"("timeoutSeconds":2,)"));
     const ReplyPtr made = server.post(maps, map_named("a"));
     CHECK(server.webhooks.calls[0].call.timeout == seconds(2));
+    CHECK(server.webhooks.dropped == 0);
     server.loop.advance(seconds(3));
+    CHECK(server.webhooks.dropped == 1);
     CHECK(made->status == 500);
     CHECK(made->message() ==
           "Internal error occurred: failed calling webhook \"v.example.com\": failed to call "

@@ -39,11 +39,12 @@ struct PlayedCall {
 /// Keeps what is asked, or, with a play, answers at once.
 class PlayedWebhooks : public WebhookCaller {
 public:
-    void call(WebhookCall call, std::function<void(net::Response)> done) override {
+    Drop call(WebhookCall call, std::function<void(net::Response)> done) override {
         auto parsed = api::parse_json(*call.request.body);
         calls.push_back(
             {std::move(call), std::get<api::Parsed>(std::move(parsed)).value, std::move(done)});
         if (play) play(PlayedCall(calls.back()));
+        return [this] { ++dropped; };
     }
     /// "x.example.com CREATE, ...": paths and operations, in the order asked.
     std::string story() const {
@@ -55,6 +56,7 @@ public:
     }
 
     std::vector<PlayedCall> calls;
+    int dropped = 0;
     std::function<void(const PlayedCall&)> play;
 };
 

@@ -186,6 +186,7 @@ std::string post_fault(const std::string& url, std::string_view why) {
 struct Pending {
     std::function<void(WebhookAnswer)> done;
     std::optional<Loop::TimerId> timer;
+    WebhookCaller::Drop drop;
 };
 
 void finish(Context& context, const std::shared_ptr<Pending>& pending, WebhookAnswer answer) {
@@ -203,6 +204,8 @@ std::string call_fault(const WebhookCall& call, std::string_view why) {
     std::string text(why);
     if (says("Connection refused") || says("refused")) {
         text = "dial tcp " + place + ": connect: connection refused";
+    } else if (says("no such host")) {
+        text = "dial tcp: lookup " + call.target.host + ": no such host";
     } else if (says("No route to host") || says("unreachable")) {
         text = "dial tcp " + place + ": connect: no route to host";
     } else if (says("timed out while connecting")) {
@@ -266,15 +269,17 @@ void call_webhook(Context& context, const Value& client, const Value& document, 
         timeout, [&context, pending, url = call.url, alive = std::weak_ptr(context.alive)] {
             if (alive.expired()) return;
             pending->timer.reset();
+            pending->drop();
             finish(context, pending, post_fault(url, "context deadline exceeded"));
         });
-    context.caller->call(std::move(call), [&context, pending, known = std::move(known),
-                                           alive = std::weak_ptr(context.alive)](
-                                              const net::Response& response) {
-        if (alive.expired()) return;
-        finish(context, pending,
-               response.status == 0 ? call_fault(known, *response.body) : read_answer(response));
-    });
+    pending->drop = context.caller->call(
+        std::move(call), [&context, pending, known = std::move(known),
+                          alive = std::weak_ptr(context.alive)](const net::Response& response) {
+            if (alive.expired()) return;
+            finish(
+                context, pending,
+                response.status == 0 ? call_fault(known, *response.body) : read_answer(response));
+        });
 }
 
 }  // namespace muster::apiserver

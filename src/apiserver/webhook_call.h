@@ -30,12 +30,16 @@ struct WebhookCall {
     Duration timeout = seconds(10);
 };
 
-/// The way out: the only thing of webhooks that touches sockets. Any implementation answers each
-/// call once, on the server's loop, with status 0 and the reason when there was no answer.
+/// The way out: the only thing of webhooks that touches sockets and name servers. Any
+/// implementation answers each call once, on the server's loop, with status 0 and the reason when
+/// there was no answer.
 class WebhookCaller {
 public:
+    /// Drops a call that has no answer yet: what was not sent is not sent any more, and nothing is
+    /// answered.
+    using Drop = std::function<void()>;
     virtual ~WebhookCaller() = default;
-    virtual void call(WebhookCall call, std::function<void(net::Response)> done) = 0;
+    virtual Drop call(WebhookCall call, std::function<void(net::Response)> done) = 0;
 };
 
 /// An answer larger than this is none.

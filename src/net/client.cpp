@@ -88,7 +88,7 @@ struct Client::State : std::enable_shared_from_this<Client::State> {
 
     // At home:
     std::shared_ptr<bool> alive = std::make_shared<bool>(true);
-    std::unordered_map<std::uint64_t, std::shared_ptr<bool>> gates;  // Of open streams.
+    std::unordered_map<std::uint64_t, std::shared_ptr<bool>> gates;  // Of open streams and sends.
     std::uint64_t next_stream = 1;
 
     void run(const Target& target, std::unique_ptr<Call> call);
@@ -236,14 +236,22 @@ std::function<void(std::function<void()>)> Client::State::way_home(std::shared_p
     };
 }
 
-void Client::send(Target target, Request request, OnResponse on_response) {
+Client::StreamId Client::send(Target target, Request request, OnResponse on_response) {
+    const std::uint64_t id = state_->next_stream++;
+    const auto gate = std::make_shared<bool>(true);
+    state_->gates[id] = gate;
     auto call = state_->new_call(target, request, Call::Kind::whole);
-    const auto home = state_->way_home(std::make_shared<bool>(true));
-    call->on_head = [home, on_response = std::move(on_response)](Response response) {
-        home([on_response, response = std::move(response)] { on_response(response); });
+    call->on_head = [home = state_->way_home(gate), state = state_.get(), id,
+                     on_response = std::move(on_response)](Response response) {
+        // `state` lives: `home` drops the step once the client has gone.
+        home([state, id, on_response, response = std::move(response)] {
+            state->gates.erase(id);
+            on_response(response);
+        });
     };
-    call->stream = state_->next_stream++;
+    call->stream = id;
     state_->post_run(std::move(target), std::move(call));
+    return StreamId{id};
 }
 
 Client::StreamId Client::open(Target target, Request request, Stream stream) {

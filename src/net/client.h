@@ -84,12 +84,12 @@ public:
     Client& operator=(const Client&) = delete;
 
     /// One whole answer. Status 0: the server could not be reached; the body says why.
-    void send(Target target, Request request, OnResponse on_response);
+    StreamId send(Target target, Request request, OnResponse on_response);
 
     /// A stream: head, pieces as they come, closed. A body that still comes goes out as it does.
     StreamId open(Target target, Request request, Stream stream);
 
-    /// Ends a stream; nothing of it is called any more.
+    /// Ends a stream, or the wait for an answer; nothing of it is called any more.
     void cancel(StreamId stream);
     /// The same, to be called at home, maybe after the client's end.
     std::function<void()> canceller(StreamId stream);

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <string_view>
 
-#include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -12,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/verify.h"
+#include "net/dial.h"
 #include "net/pki.h"
 
 namespace muster::net {
@@ -181,9 +181,7 @@ TlsPtr connect_over(SSL_CTX* context, int fd, const ClientTls& tls, const std::s
     TlsPtr connection = over(context, fd);
     SSL_set_connect_state(connection.get());
     const std::string& name = tls.server_name.empty() ? host : tls.server_name;
-    in6_addr address;
-    if (inet_pton(AF_INET, name.c_str(), &address) == 1 ||
-        inet_pton(AF_INET6, name.c_str(), &address) == 1) {
+    if (is_address(name)) {
         X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(connection.get()), name.c_str());
     } else {
         SSL_set1_host(connection.get(), name.c_str());

@@ -113,6 +113,13 @@ def test_a_wrong_certificate_is_not_believed(server, hooks, who, why):
     assert hooks.heard == []
 
 
+def test_a_webhook_behind_a_name(server, hooks):
+    client = hooks.client("say")
+    configure(server, "Validating", webhook("named", {**client, "url": client["url"].replace("127.0.0.1", "localhost")}))
+    assert create(server, "by-name")[0] == 201
+    assert len(hooks.heard) == 1
+
+
 def test_a_slow_webhook_holds_up_nobody_else(server, hooks):
     configure(server, "Validating", webhook("slow", hooks.client("slow"), timeoutSeconds=10, objectSelector={"matchLabels": {"wait": "yes"}}))
     done = []
