@@ -22,18 +22,20 @@ bool is_core(const api::Kind& kind, std::string_view plural) {
     return kind.group.empty() && kind.plural == plural;
 }
 
+bool is_priority_class(const api::Kind& kind) {
+    return kind.plural == "priorityclasses" && kind.group == "scheduling.k8s.io";
+}
+
 /// A PriorityClass that shall be the default must be the only one.
-void check_global_default(Context& context, const Value& priority_class) {
+void check_global_default(const Context& context, const api::Kind& kind,
+                          const Value& priority_class) {
     if (!priority_class["globalDefault"].boolean_or(false)) return;
-    const api::Kind& kind = *api::find_kind("scheduling.k8s.io", "priorityclasses");
     const std::string name = priority_class["metadata"]["name"].text();
-    for (const store::Entry& entry : context.store.range(key_prefix(kind), "", 10'000)) {
-        const Value other = read_stored(*entry.value);
-        if (!other["globalDefault"].boolean_or(false)) continue;
-        if (other["metadata"]["name"].text_or("") == name) continue;
-        throw forbidden(kind.resource(), name,
-                        "PriorityClass " + other["metadata"]["name"].text() +
-                            " is already marked as default. Only one default can exist");
+    for (const std::string& other : context.default_priorities) {
+        if (other == name) continue;
+        throw forbidden(
+            kind.resource(), name,
+            "PriorityClass " + other + " is already marked as default. Only one default can exist");
     }
 }
 
@@ -45,9 +47,7 @@ void check_removal(const api::Kind& kind, const Value& old) {
     if (is_core(kind, "namespaces") && is_one_of({"default", "kube-system", "kube-public"})) {
         throw forbidden(kind.resource(), name, "this namespace may not be deleted");
     }
-    const bool priority_class =
-        kind.plural == "priorityclasses" && kind.group == "scheduling.k8s.io";
-    if (priority_class && is_one_of({"system-cluster-critical", "system-node-critical"})) {
+    if (is_priority_class(kind) && is_one_of({"system-cluster-critical", "system-node-critical"})) {
         throw forbidden(kind.resource(), name, "a system priority class may not be deleted");
     }
 }
@@ -64,9 +64,7 @@ void admit_built_in(Context& context, const Exchange& exchange, const api::Kind&
     if (kind.group == "rbac.authorization.k8s.io") {
         admit_rbac(context, exchange, kind, object, old);
     }
-    if (kind.plural == "priorityclasses" && kind.group == "scheduling.k8s.io") {
-        check_global_default(context, object);
-    }
+    if (is_priority_class(kind)) check_global_default(context, kind, object);
 }
 
 /// Newest objects of a resource, staged writes to visible ones included.
@@ -177,6 +175,14 @@ void allot(Context& context, const api::Kind& kind, std::string_view subresource
     if (!subresource.empty()) return;
     if (is_core(kind, "services")) admit_service(context, kind, object, old);
     if (is_definition(kind)) set_definition_status(context, object);
+}
+
+bool is_past(const Context& context, const api::Kind& kind, std::string_view subresource,
+             const Value& object, const Value& old) {
+    if (!subresource.empty()) return false;
+    if (is_priority_class(kind)) check_global_default(context, kind, object);
+    if (is_core(kind, "services")) return has_lost_addresses(context, object, old);
+    return is_definition(kind) && has_other_names(context, object, old);
 }
 
 bool keeps_first_status(const api::Kind& kind) {

@@ -42,6 +42,11 @@ void admit_rbac(Context& context, const Exchange& exchange, const api::Kind& kin
 void allot(Context& context, const api::Kind& kind, std::string_view subresource,
            api::Value& object, const api::Value& old);
 
+/// Others were served since this was admitted and allotted: true when what it was given is no
+/// longer its own, and it must be written anew. Throws StatusError on a denial.
+bool is_past(const Context& context, const api::Kind& kind, std::string_view subresource,
+             const api::Value& object, const api::Value& old);
+
 /// True for nodes, which come with their status.
 bool keeps_first_status(const api::Kind& kind);
 

@@ -35,12 +35,8 @@ Value priority_class_of(Context& context, const Value& pod) {
         }
         return found;
     }
-    for (const store::Entry& entry : context.store.range(key_prefix(kind), "", 10'000)) {
-        if (entry.value->find("\"globalDefault\":true") == std::string::npos) continue;
-        Value found = read_stored(*entry.value);
-        if (found["globalDefault"].boolean_or(false)) return found;
-    }
-    return {};
+    if (context.default_priorities.empty()) return {};
+    return newest_of(context, kind, "", *context.default_priorities.begin()).object;
 }
 
 void resolve_priority(Context& context, Value& pod) {

@@ -36,6 +36,12 @@ void update_indexes(Context& context, const std::string& key, const api::Value& 
             context.namespaces[std::string(name)] =
                 !object["metadata"]["deletionTimestamp"].is_null();
         }
+    } else if (starts_with(key, "/scheduling.k8s.io/priorityclasses/")) {
+        if (object["globalDefault"].boolean_or(false)) {
+            context.default_priorities.insert(std::string(name));
+        } else {
+            context.default_priorities.erase(std::string(name));
+        }
     } else if (starts_with(key, "/apiextensions.k8s.io/")) {
         put_definition(context, name, object, revision);
     } else if (starts_with(key, mutating_key)) {

@@ -82,7 +82,11 @@ void set_condition(Context& context, Value& crd, const Condition& wanted) {
 }
 
 /// Takes each name that nobody else has; the condition says which was the last that could not be.
-Condition accept_names(const Value& wanted, const Taken& taken, Value& accepted) {
+Condition accept_names(const Context& context, const Value& crd, Value& accepted) {
+    const api::GroupResource resource = api::resource_of_crd(crd);
+    const Taken taken = is_own(resource) ? Taken{} : taken_by_others(context, resource);
+    const Value& wanted = crd["spec"]["names"];
+    if (!accepted.is_object()) accepted = Value::object({{"kind", ""}, {"plural", ""}});
     Condition condition{"NamesAccepted", "True", "NoConflicts", "no conflicts found"};
     const auto take = [&](const char* field, const char* reason,
                           const std::set<std::string>& others) {
@@ -237,12 +241,8 @@ bool is_own_definition(std::string_view name) {
 }
 
 void set_definition_status(Context& context, Value& crd) {
-    const api::GroupResource resource = api::resource_of_crd(crd);
-    const Taken taken = is_own(resource) ? Taken{} : taken_by_others(context, resource);
     if (!crd["status"].is_object()) crd.set("status", Value::object());
-    Value& accepted = crd.at("status").at("acceptedNames");
-    if (!accepted.is_object()) accepted = Value::object({{"kind", ""}, {"plural", ""}});
-    const Condition names = accept_names(crd["spec"]["names"], taken, accepted);
+    const Condition names = accept_names(context, crd, crd.at("status").at("acceptedNames"));
     const bool good = names.status == std::string_view("True");
     set_condition(context, crd, names);
     if (good) {
@@ -254,6 +254,13 @@ void set_definition_status(Context& context, Value& crd) {
                       {"Established", "False", "NotAccepted", "not all names are accepted"});
     }
     add_stored_version(crd);
+}
+
+bool has_other_names(const Context& context, const Value& crd, const Value& old) {
+    Value accepted = old["status"]["acceptedNames"];
+    const Condition names = accept_names(context, crd, accepted);
+    return !(accepted == crd["status"]["acceptedNames"]) ||
+           names.status != api::condition_of(crd, "NamesAccepted");
 }
 
 void begin_definition_removal(Context& context, Value& crd) {

@@ -17,6 +17,9 @@ bool is_own_definition(std::string_view name);
 /// The status that the server gives a definition: names accepted, conditions, stored versions.
 /// Of kinds that the server has anyway, the definition is kept and changes nothing.
 void set_definition_status(Context& context, api::Value& crd);
+/// Others have got or given back names since the status was set: it would be another one now. `old`
+/// is what was there before, null when nothing was.
+bool has_other_names(const Context& context, const api::Value& crd, const api::Value& old);
 
 /// On its way to be deleted: it stays until its objects are gone.
 void begin_definition_removal(Context& context, api::Value& crd);

@@ -197,8 +197,7 @@ bool is_outdated(const Writing& writing) {
     const api::Kind& kind = writing.kind;
     Context& context = writing.context;
     if (context.kinds.find(kind.group, kind.plural) == nullptr) throw no_such_resource();
-    const bool service = kind.plural == "services" && kind.group.empty();
-    if (service && has_lost_addresses(context, writing.object(), writing.old())) return true;
+    if (is_past(context, kind, writing.subresource, writing.object(), writing.old())) return true;
     if (writing.creates()) {
         if (kind.namespaced)
             check_namespace(context, *writing.exchange, writing.ns(), writing.name());
