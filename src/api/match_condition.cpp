@@ -114,9 +114,12 @@ std::string type_of(const Node& node) {
 
 std::string match_condition_fault(std::string_view expression) {
     const CelRule rule(expression);
+    // Its methods are no functions here, so that what asks it is not even parsed.
+    const bool asks_authorizer = rule.root() == nullptr
+                                     ? expression.find("authorizer.") != std::string_view::npos
+                                     : mentions(*rule.root(), "authorizer");
+    if (asks_authorizer) return "this server knows no `authorizer` in match conditions";
     if (!rule.error().empty()) return "compilation failed: " + rule.error();
-    if (mentions(*rule.root(), "authorizer"))
-        return "this server knows no `authorizer` in match conditions";
     const std::array<CelRule::Name, 4> names{{{"object", nullptr},
                                               {"oldObject", nullptr},
                                               {"namespaceObject", nullptr},

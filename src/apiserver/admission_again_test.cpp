@@ -32,13 +32,13 @@ std::string condition(const api::Value& crd, const std::string& type) {
     return "";
 }
 
-/// Its webhook is asked about all writes of priority classes and definitions.
+/// Its webhook is asked about all writes of what is looked at here.
 struct AskingServer : WebhookServer {
     AskingServer() {
         PlayedWebhook hook;
         hook.name = "v";
         hook.rules = R"([{"operations":["CREATE","UPDATE"],"apiGroups":["*"],"apiVersions":["v1"],)"
-                     R"("resources":["priorityclasses","customresourcedefinitions"]}])";
+                     R"("resources":["priorityclasses","customresourcedefinitions","services"]}])";
         configure(Phase::validating, hook);
     }
     /// Says yes to the question of this number.
@@ -110,6 +110,31 @@ TEST_CASE("a definition gets a name that became free while webhooks were asked")
     server.loop.run();
     CHECK(condition(crons->json(), "Established") == "True InitialNamesAccepted");
     CHECK(server.get("/apis/x.example.com/v1/crons")->status == 200);
+}
+
+TEST_CASE("two services that wait for a webhook at once get a port each") {
+    AskingServer server;
+    const auto service = [&](const std::string& name, const std::string& port) {
+        return server.post("/api/v1/namespaces/default/services",
+                           R"({"apiVersion":"v1","kind":"Service","metadata":{"name":")" + name +
+                               R"("},"spec":{"type":"NodePort","ports":[{"port":80)" + port +
+                               "}]}}");
+    };
+    const ReplyPtr a = service("a", ""), b = service("b", ""),
+                   c = service("c", R"(,"nodePort":31000)"),
+                   d = service("d", R"(,"nodePort":31000)");
+    for (std::size_t i = 0; i < server.webhooks.calls.size(); ++i) {
+        server.allow(i);
+        server.loop.run();
+    }
+    REQUIRE(a->status == 201);
+    REQUIRE(b->status == 201);
+    const auto port_of = [](const ReplyPtr& made) {
+        return made->json()["spec"]["ports"][0]["nodePort"];
+    };
+    CHECK(!(port_of(a) == port_of(b)));
+    CHECK(c->status == 201);
+    CHECK(d->status == 422);
 }
 
 }  // namespace

@@ -108,6 +108,8 @@ TEST_CASE("what is no answer fails the write, or is passed over") {
           post + "dial tcp 127.0.0.1:9443: connect: connection refused");
     CHECK(told([](const PlayedCall& call) { call.fail("the other end closed the connection"); }) ==
           post + "EOF");
+    CHECK(told([](const PlayedCall& call) { call.fail("no such host"); }) ==
+          post + "dial tcp: lookup 127.0.0.1: no such host");
     CHECK(told([](const PlayedCall& call) { call.answer("oops", 500); }) ==
           "failed to call webhook: an error on the server (\"\\\"oops\\\"\") has prevented the "
           "request from succeeding");
@@ -334,6 +336,17 @@ TEST_CASE("selectors and conditions pass requests over") {
           "such key: data");
 }
 
+TEST_CASE("a condition that asks an authorizer is refused with its configuration") {
+    WebhookServer server;
+    const std::string asks = "authorizer.group('').resource('pods').check('get').allowed()";
+    server.configure(
+        Phase::validating,
+        hook("v", R"("matchConditions":[{"name":"c","expression":")" + asks + "\"}],"));
+    CHECK(server.configured->status == 422);
+    CHECK(server.configured->message().find("this server knows no `authorizer`") !=
+          std::string::npos);
+}
+
 TEST_CASE("what a mutating webhook makes is checked as any object is") {
     WebhookServer server;
     server.configure(Phase::mutating, hook("m"));
@@ -394,35 +407,6 @@ TEST_CASE("of very many warnings a few are told, and nobody waits for the rest")
     const ReplyPtr made = server.post(maps, map_named("a"));
     CHECK(made->status == 201);
     CHECK(made->headers.get("Warning").size() < 8192);
-}
-
-TEST_CASE("two services that wait for a webhook at once get a port each") {
-    WebhookServer server;
-    PlayedWebhook asked = hook("v");
-    asked.rules = creations_of("services");
-    server.configure(Phase::validating, asked);
-    const auto service = [&](const std::string& name, const std::string& port) {
-        return server.post("/api/v1/namespaces/default/services",
-                           R"({"apiVersion":"v1","kind":"Service","metadata":{"name":")" + name +
-                               R"("},"spec":{"type":"NodePort","ports":[{"port":80)" + port +
-                               "}]}}");
-    };
-    const ReplyPtr a = service("a", ""), b = service("b", ""),
-                   c = service("c", R"(,"nodePort":31000)"),
-                   d = service("d", R"(,"nodePort":31000)");
-    for (std::size_t i = 0; i < server.webhooks.calls.size(); ++i) {
-        const PlayedCall call = server.webhooks.calls[i];
-        call.answer(review_answer(call, true));
-        server.loop.run();
-    }
-    REQUIRE(a->status == 201);
-    REQUIRE(b->status == 201);
-    const auto port_of = [](const ReplyPtr& made) {
-        return made->json()["spec"]["ports"][0]["nodePort"];
-    };
-    CHECK(!(port_of(a) == port_of(b)));
-    CHECK(c->status == 201);
-    CHECK(d->status == 422);
 }
 
 TEST_CASE("a name that the server makes up is not told to mutating webhooks") {
