@@ -18,14 +18,6 @@ constexpr const char* resource = "cpu";
 // 0 would mean "not set".
 constexpr Time zero{1'000'000'000'000'000'000};
 
-std::string cohort_name(std::int64_t cohort) {
-    return "load-" + std::to_string(cohort);
-}
-
-std::string queue_name(std::int64_t cohort, std::int64_t queue) {
-    return cohort_name(cohort) + "-" + std::to_string(queue);
-}
-
 decide::ClusterQueue cluster_queue(const LoadPlan& plan, std::int64_t cohort, std::int64_t queue) {
     decide::Quota quota{{plan.nominal_cpus * 1000}, {}, {}};
     quota.borrowing_limit = Amount{plan.borrowing_limit * 1000};
@@ -101,10 +93,9 @@ private:
     };
 
     void arrive(const Arrival& arrival, Time now) {
-        const Creation made = workload_of(plan_, arrival);
         decide::Workload workload;
-        workload.id = made.ns + "/" + made.name;
-        workload.ns = made.ns;
+        workload.ns = cohort_name(arrival.cohort);
+        workload.id = workload.ns + "/" + workload_name(plan_, arrival);
         workload.local_queue = queue_name(arrival.cohort, arrival.queue);
         workload.priority = plan_.classes[arrival.kind].priority;
         workload.created = now;

@@ -16,14 +16,6 @@ namespace names = control::queue;
 
 constexpr const char* flavor_name = "load";
 
-std::string namespace_of(std::int64_t cohort) {
-    return "load-" + std::to_string(cohort);
-}
-
-std::string queue_name(std::int64_t cohort, std::int64_t queue) {
-    return "load-" + std::to_string(cohort) + "-" + std::to_string(queue);
-}
-
 Creation kueue_object(const char* kind, const api::GroupResource& resource, std::string ns,
                       std::string name, Value spec) {
     Value metadata = Value::object({{"name", name}});
@@ -46,7 +38,7 @@ Creation cluster_queue(const LoadPlan& plan, std::int64_t cohort, std::int64_t q
                                  {"flavors", Value::array({std::move(flavor)})}});
     return kueue_object(
         "ClusterQueue", names::cluster_queues, {}, queue_name(cohort, queue),
-        Value::object({{"cohortName", namespace_of(cohort)},
+        Value::object({{"cohortName", cohort_name(cohort)},
                        {"namespaceSelector", Value::object()},
                        {"queueingStrategy", "BestEffortFIFO"},
                        {"preemption", Value::object({{"reclaimWithinCohort", "Any"},
@@ -55,6 +47,19 @@ Creation cluster_queue(const LoadPlan& plan, std::int64_t cohort, std::int64_t q
 }
 
 }  // namespace
+
+std::string cohort_name(std::int64_t cohort) {
+    return "load-" + std::to_string(cohort);
+}
+
+std::string queue_name(std::int64_t cohort, std::int64_t queue) {
+    return cohort_name(cohort) + "-" + std::to_string(queue);
+}
+
+std::string workload_name(const LoadPlan& plan, const Arrival& arrival) {
+    return queue_name(arrival.cohort, arrival.queue) + "-" + plan.classes[arrival.kind].name + "-" +
+           std::to_string(arrival.number);
+}
 
 std::int64_t LoadPlan::workloads() const {
     std::int64_t sum = 0;
@@ -108,7 +113,7 @@ std::vector<Arrival> arrivals(const LoadPlan& plan) {
 std::vector<Creation> structure(const LoadPlan& plan) {
     std::vector<Creation> all;
     for (std::int64_t cohort = 0; cohort < plan.cohorts; ++cohort) {
-        const std::string name = namespace_of(cohort);
+        const std::string name = cohort_name(cohort);
         all.push_back({names::namespaces,
                        "v1",
                        {},
@@ -122,8 +127,8 @@ std::vector<Creation> structure(const LoadPlan& plan) {
         for (std::int64_t queue = 0; queue < plan.queues; ++queue) {
             all.push_back(cluster_queue(plan, cohort, queue));
             const std::string name = queue_name(cohort, queue);
-            all.push_back(kueue_object("LocalQueue", names::local_queues, namespace_of(cohort),
-                                       name, Value::object({{"clusterQueue", name}})));
+            all.push_back(kueue_object("LocalQueue", names::local_queues, cohort_name(cohort), name,
+                                       Value::object({{"clusterQueue", name}})));
         }
     }
     return all;
@@ -141,8 +146,8 @@ Creation workload_of(const LoadPlan& plan, const Arrival& arrival) {
         {{"restartPolicy", "Never"}, {"containers", Value::array({std::move(container)})}});
     Value set = Value::object(
         {{"name", "main"}, {"count", 1}, {"template", Value::object({{"spec", std::move(pod)}})}});
-    return kueue_object("Workload", names::workloads, namespace_of(arrival.cohort),
-                        queue + "-" + kind.name + "-" + std::to_string(arrival.number),
+    return kueue_object("Workload", names::workloads, cohort_name(arrival.cohort),
+                        workload_name(plan, arrival),
                         Value::object({{"queueName", queue},
                                        {"priority", kind.priority},
                                        {"podSets", Value::array({std::move(set)})}}));

@@ -54,6 +54,11 @@ struct Arrival {
 /// All of them, the earliest first; what comes at one moment is ordered by queue.
 std::vector<Arrival> arrivals(const LoadPlan& plan);
 
+/// What things are called. A namespace is named as its cohort, a local queue as its cluster queue.
+std::string cohort_name(std::int64_t cohort);
+std::string queue_name(std::int64_t cohort, std::int64_t queue);
+std::string workload_name(const LoadPlan& plan, const Arrival& arrival);
+
 /// An object and where it goes.
 struct Creation {
     api::GroupResource resource;

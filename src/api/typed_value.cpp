@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "api/json.h"
+#include "api/type_words.h"
 #include "base/text.h"
 
 namespace muster::api {
@@ -143,13 +144,6 @@ std::string go_text(const Value& value, bool typed) {
                  : "map[" + join(parts, " ") + "]";
 }
 
-/// The name of the Go type that a decoded value has.
-std::string go_type(const Value& value) {
-    if (value.is_string()) return "string";
-    if (value.is_boolean()) return "bool";
-    return value.is_array() ? "[]interface {}" : "map[string]interface {}";
-}
-
 /// What is wrong with the type of a value itself; empty when nothing is.
 std::string type_fault(const Schema& schema, const Value& value) {
     using Type = Schema::Type;
@@ -167,8 +161,9 @@ std::string type_fault(const Schema& schema, const Value& value) {
             return value.is_boolean() ? "" : "expected boolean" + got;
         case Type::integer:
         case Type::number:
-            return value.is_number() ? ""
-                                     : "expected numeric (int or float), got " + go_type(value);
+            return value.is_number()
+                       ? ""
+                       : "expected numeric (int or float), got " + std::string(go_type(value));
         case Type::quantity:
         case Type::int_or_string:
             return value.is_object() || value.is_array() ? "expected any scalar" + got : "";

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/json.h"
+#include "api/type_words.h"
 #include "base/text.h"
 
 namespace muster::apiserver {
@@ -56,13 +57,7 @@ std::string version_and_kind(const Value& review) {
 std::string type_fault(const Value& response) {
     const auto check = [&](const char* field, const char* wanted, bool good) {
         if (response[field].is_null() || good) return std::string();
-        const Value& value = response[field];
-        const std::string given = value.is_object()    ? "object"
-                                  : value.is_array()   ? "array"
-                                  : value.is_string()  ? "string"
-                                  : value.is_boolean() ? "bool"
-                                                       : "number";
-        return "json: cannot unmarshal " + given +
+        return "json: cannot unmarshal " + std::string(api::json_type(response[field])) +
                " into Go struct field AdmissionResponse.response." + field + " of type " + wanted;
     };
     for (const std::string& fault :

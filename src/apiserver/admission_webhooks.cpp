@@ -77,7 +77,7 @@ private:
     ExchangePtr exchange_;
     ReviewedPtr reviewed_;
     Phase phase_;
-    Value namespace_;  // Kept while a question points into it.
+    std::optional<Value> namespace_;  // As it is until the next call; questions point into it.
 };
 
 WebhookQuestion Round::question() {
@@ -98,8 +98,9 @@ WebhookQuestion Round::question() {
     if (itself) {
         question.namespace_labels = question.labels;
     } else if (!reviewed.ns.empty()) {
-        namespace_ = newest_of(context_, *api::find_kind("", "namespaces"), "", reviewed.ns).object;
-        question.namespace_labels = labels_of(namespace_);
+        const api::Kind& namespaces = *api::find_kind("", "namespaces");
+        if (!namespace_) namespace_ = newest_of(context_, namespaces, "", reviewed.ns).object;
+        question.namespace_labels = labels_of(*namespace_);
     }
     return question;
 }
@@ -174,6 +175,7 @@ std::optional<Invocation> Round::invocation_of(const WebhookPtr& webhook) {
 
 void Round::call(const Invocation& invocation, std::function<void(WebhookAnswer)> done) {
     reviewed_->waited = true;
+    namespace_.reset();
     if (!invocation.fault.empty()) {
         context_.loop.post([alive = std::weak_ptr(context_.alive), done = std::move(done)] {
             if (!alive.expired()) done(std::string());
@@ -322,27 +324,27 @@ struct Validating {
     }
 };
 
+/// Those that may be concerned.
+std::vector<WebhookPtr> hooks_for(const Context& context, const Reviewed& reviewed, Phase phase) {
+    if (reviewed.show == nullptr || is_exempt(reviewed.resource)) return {};
+    return context.webhooks.of(phase);
+}
+
 }  // namespace
 
 void ask_mutating(Context& context, const ExchangePtr& exchange, const ReviewedPtr& reviewed,
                   AfterReview after) {
-    const std::vector<WebhookPtr>& hooks = context.webhooks.of(Phase::mutating);
-    if (hooks.empty() || reviewed->show == nullptr || is_exempt(reviewed->resource)) {
-        guarded(exchange, after.go_on, after.refuse);
-        return;
-    }
-    std::make_shared<Mutating>(Round(context, exchange, reviewed, Phase::mutating), hooks,
-                               std::move(after))
+    auto hooks = hooks_for(context, *reviewed, Phase::mutating);
+    if (hooks.empty()) return guarded(exchange, after.go_on, after.refuse);
+    std::make_shared<Mutating>(Round(context, exchange, reviewed, Phase::mutating),
+                               std::move(hooks), std::move(after))
         ->go_on();
 }
 
 void ask_validating(Context& context, const ExchangePtr& exchange, const ReviewedPtr& reviewed,
                     AfterReview after) {
-    const std::vector<WebhookPtr>& hooks = context.webhooks.of(Phase::validating);
-    if (hooks.empty() || reviewed->show == nullptr || is_exempt(reviewed->resource)) {
-        guarded(exchange, after.go_on, after.refuse);
-        return;
-    }
+    const auto hooks = hooks_for(context, *reviewed, Phase::validating);
+    if (hooks.empty()) return guarded(exchange, after.go_on, after.refuse);
     const auto run = std::make_shared<Validating>(Validating{
         Round(context, exchange, reviewed, Phase::validating), std::move(after), {}, {}, 0});
     for (const WebhookPtr& webhook : hooks) {
@@ -351,10 +353,7 @@ void ask_validating(Context& context, const ExchangePtr& exchange, const Reviewe
     }
     run->left = run->invocations.size();
     run->answers.resize(run->left);
-    if (run->left == 0) {
-        guarded(exchange, run->after.go_on, run->after.refuse);
-        return;
-    }
+    if (run->left == 0) return guarded(exchange, run->after.go_on, run->after.refuse);
     for (std::size_t i = 0; i < run->invocations.size(); ++i) {
         run->round.call(run->invocations[i], [run, i](WebhookAnswer answer) {
             run->answers[i] = std::move(answer);

@@ -7,6 +7,7 @@
 #include "api/field_error.h"
 #include "api/json.h"
 #include "api/label_rules.h"
+#include "api/type_words.h"
 #include "base/text.h"
 
 namespace muster::apiserver {
@@ -17,15 +18,6 @@ using Fault = std::optional<std::string>;
 
 std::string named(const Value& object) {
     return object["apiVersion"].text() + ", Kind=" + object["kind"].text();
-}
-
-std::string go_type(const Value& value) {
-    if (value.is_null()) return "<nil>";
-    if (value.is_string()) return "string";
-    if (value.is_boolean()) return "bool";
-    if (value.is_integer()) return "int64";
-    if (value.is_number()) return "float64";
-    return value.is_array() ? "[]interface {}" : "map[string]interface {}";
 }
 
 /// What of its identity a webhook may not touch.
@@ -56,11 +48,12 @@ Fault take_texts(const char* field, const Value& given, Value& metadata) {
     }
     const std::string at = std::string("metadata.") + field;
     if (!given.is_object())
-        return "invalid " + at + " of type " + go_type(given) + " in converted object";
+        return "invalid " + at + " of type " + std::string(api::go_type(given)) +
+               " in converted object";
     for (const auto& [key, value] : given.members()) {
         if (!value.is_string()) {
-            return at + "[" + key + "] must be a string, but is " + go_type(value) +
-                   " in converted object";
+            return at + "[" + key + "] must be a string, but is " +
+                   std::string(api::go_type(value)) + " in converted object";
         }
     }
     if (!(given == metadata[field])) {
@@ -83,7 +76,8 @@ Fault restore_metadata(const Value& before, Value& after) {
     if (!after.has("metadata")) return "missing metadata in converted object";
     const Value given = after["metadata"];
     if (!given.is_object())
-        return "invalid metadata of type " + go_type(given) + " in converted object";
+        return "invalid metadata of type " + std::string(api::go_type(given)) +
+               " in converted object";
     Value metadata = before["metadata"];
     for (const char* field : {"labels", "annotations"}) {
         if (Fault fault = take_texts(field, given[field], metadata)) return fault;

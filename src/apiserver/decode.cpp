@@ -9,6 +9,7 @@
 #include "api/protobuf.h"
 #include "api/rules.h"
 #include "api/schema.h"
+#include "api/type_words.h"
 #include "api/typed_value.h"
 #include "api/yaml.h"
 #include "apiserver/status_error.h"
@@ -50,19 +51,13 @@ void check_object(const Value& value, std::string_view body) {
                       std::string(body.substr(0, shown_body)) + "\"");
 }
 
-std::string_view json_type(const Value& value) {
-    if (value.is_object()) return "object";
-    if (value.is_array()) return "array";
-    return value.is_boolean() ? "bool" : "number";
-}
-
 /// What says which type an object has is text, or is not there.
 void check_type_is_text(const Value& object) {
     for (const char* field : {"apiVersion", "kind"}) {
         const Value& given = object[field];
         if (given.is_string() || given.is_null()) continue;
         throw bad_request("couldn't get version/kind; json parse error: json: cannot unmarshal " +
-                          std::string(json_type(given)) + " into Go struct field ." + field +
+                          std::string(api::json_type(given)) + " into Go struct field ." + field +
                           " of type string");
     }
 }

@@ -226,10 +226,7 @@ void remove_object(Context& context, const ExchangePtr& exchange, const Removing
     const auto denied = admit(context, *exchange, kind, api::AdmissionRequest::Operation::remove,
                               "", none, newest.object);
     if (denied) throw refused_by_webhook(*denied);
-    const bool asks =
-        removing.asked == Removing::Asked::now && !(context.webhooks.of(Phase::mutating).empty() &&
-                                                    context.webhooks.of(Phase::validating).empty());
-    if (!asks) {
+    if (removing.asked == Removing::Asked::already || context.webhooks.empty()) {
         remove_now(context, exchange, removing, newest);
         return;
     }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/json.h"
+#include "api/type_words.h"
 #include "api/webhook_client.h"
 #include "api/yaml.h"
 #include "apiserver/commit.h"
@@ -92,11 +93,7 @@ std::variant<Value, std::string> document_in(const std::string& body) {
     }
     if (document.is_null()) document = Value::object();
     if (document.is_object()) return document;
-    const std::string type = document.is_array()     ? "array"
-                             : document.is_string()  ? "string"
-                             : document.is_boolean() ? "bool"
-                                                     : "number";
-    return "json: cannot unmarshal " + type +
+    return "json: cannot unmarshal " + std::string(api::json_type(document)) +
            R"( into Go value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; )"
            R"(Kind string "json:\"kind,omitempty\"" })";
 }

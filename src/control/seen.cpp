@@ -84,12 +84,11 @@ kube::WatchEvents Seen::events_of(const api::GroupResource& resource, bool whole
         advance(object->version);
         see(whole ? object : metadata_of(*object));
     };
-    events.is_news = [this, advance](const api::Key& key, std::int64_t version) {
+    events.is_news = [this](const api::Key& key, std::int64_t version) {
         const kube::ObjectPtr held = cache_.find(key);
-        if (held == nullptr || held->version < version) return true;
-        advance(version);
-        return false;
+        return held == nullptr || held->version < version;
     };
+    events.passed = advance;
     events.removed = [this, advance](const api::Key& key, std::int64_t version) {
         advance(version);
         see_removal(key, version);

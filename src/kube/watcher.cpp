@@ -195,6 +195,7 @@ bool Watcher::take_line(std::string_view line) {
     if (event.object.is_null() && !event.version.empty()) {
         // Unwanted: known as the answer to an own write.
         version_ = event.version;
+        if (events_.passed != nullptr) events_.passed(number_of(event.version));
     } else {
         take_object(event.type, std::move(event.object));
     }
@@ -239,7 +240,10 @@ void Watcher::take_change(std::string_view type, ObjectPtr object) {
         told_.erase(place);
         return events_.removed(object->key, object->version);
     }
-    if (!is_news(*object, told_)) return;
+    if (!is_news(*object, told_)) {
+        if (events_.passed != nullptr) events_.passed(object->version);
+        return;
+    }
     if (events_.is_news == nullptr) told_[place] = object->version;
     events_.applied(std::move(object));
 }

@@ -34,6 +34,8 @@ struct WatchEvents {
     /// read whole. No: this version of it or a newer one is held (by an answer to a write, or
     /// because it was told), and `applied` is not called.
     std::function<bool(const api::Key&, std::int64_t version)> is_news = {};
+    /// Instead of `applied`, when set: a watch told a change that was no news; its version.
+    std::function<void(std::int64_t version)> passed = {};
 };
 
 /// Watches one resource for as long as it lives. States: empty (nothing seen: asks for all

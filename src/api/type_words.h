@@ -1,0 +1,16 @@
+// api/type_words.h - what a program in Go calls the type of a JSON value.
+#pragma once
+
+#include <string_view>
+
+#include "api/value.h"
+
+namespace muster::api {
+
+/// As its JSON reader names what it cannot take: "bool", "number". Of null, "null".
+std::string_view json_type(const Value& value);
+
+/// As it prints the type of what it has read: "map[string]interface {}", "int64".
+std::string_view go_type(const Value& value);
+
+}  // namespace muster::api
