@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ MUSTER = pathlib.Path(os.environ.get("MUSTER", ROOT / "build/release/muster"))
 sys.path.insert(0, str(ROOT / "test"))
 sys.path.insert(0, str(ROOT / "test/kubernetes"))
 from on_cluster import OnCluster  # noqa: E402  (in the folders just named)
+from program import Program  # noqa: E402
 from waiting import until  # noqa: E402
 
 NODE = "laptop:cpu=8,memory=8118372Ki,pods=110"
@@ -58,7 +58,7 @@ class Operator(Commands, OnCluster):
         self.settle(yaml)
 
 
-class Muster(Commands):
+class Muster(Commands, Program):
     """One `muster up` with a data folder of its own, and the command line on it."""
 
     def __init__(self, folder: pathlib.Path, nodes: list[str], flags: list[str] = (), user: int | None = None):
@@ -85,14 +85,6 @@ class Muster(Commands):
                 return self
             assert time.time() < deadline, "muster up is not ready in time"
         raise AssertionError(f"muster up ended with {self.process.wait()}; see {self.log.name}")
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=60)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
 
     def leave(self) -> None:
         if self.process is not None and self.process.poll() is None:

@@ -1,15 +1,17 @@
 # test/e2e/test_bad_input.py - wrong, huge and hostile input: a clear error, and the server lives.
 import base64
+import contextlib
 import json
-import re
+import pathlib
 import ssl
+import tempfile
 import urllib.error
 import urllib.request
 
 import pytest
 import yaml
 
-from conftest import QUEUES
+from conftest import QUEUES, Muster
 
 
 class Client:
@@ -38,20 +40,24 @@ class Client:
             return error.code, read(error.read())
 
 
+@contextlib.contextmanager
+def serving(client=Client):
+    """A `muster up` for all tests of a file, which it has to outlive; asked by a `client`, who has it as `muster`."""
+    muster = Muster(pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-")), ["laptop:cpu=8,memory=8Gi"])
+    try:
+        made = client(muster.start())
+        made.muster = muster
+        yield made
+        assert muster.process.poll() is None, "the server has ended"
+    finally:
+        muster.leave()
+
+
 @pytest.fixture(scope="module")
 def server():
-    import conftest
-    import pathlib
-    import shutil
-    import tempfile
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-"))
-    muster = conftest.Muster(folder, ["laptop:cpu=8,memory=8Gi"]).start()
-    muster.apply(QUEUES)
-    client = Client(muster)
-    client.muster = muster
-    yield client
-    muster.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+    with serving() as client:
+        client.muster.apply(QUEUES)
+        yield client
 
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -2,30 +2,20 @@
 import gzip
 import json
 import os
-import pathlib
-import shutil
 import socket
-import tempfile
 import threading
 
 import pytest
 
-import conftest
-from test_bad_input import Client
+from test_bad_input import serving
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 @pytest.fixture(scope="module")
 def server():
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-"))
-    muster = conftest.Muster(folder, ["laptop:cpu=8,memory=8Gi"]).start()
-    client = Client(muster)
-    client.muster = muster
-    yield client
-    assert muster.process.poll() is None, "the server has ended"
-    muster.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+    with serving() as client:
+        yield client
 
 
 def connect(server) -> socket.socket:

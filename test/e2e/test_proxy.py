@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from test_bad_input import Client
+from test_bad_input import serving
 
 # One small server of everything: it says what it was asked, and echoes after an upgrade.
 PROGRAM = r"""
@@ -64,19 +64,11 @@ SPACE = "/api/v1/namespaces/default"
 
 @pytest.fixture(scope="module")
 def web():
-    import conftest
-    import pathlib
-    import shutil
-    import tempfile
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-"))
-    muster = conftest.Muster(folder, ["laptop:cpu=8,memory=8Gi"]).start()
-    muster.apply(json.dumps(POD))
-    muster.apply(json.dumps(SERVICE))
-    client = Client(muster)
-    muster.until("the proxy reaches the pod", lambda: client.ask("GET", SPACE + "/services/web/proxy/x")[0] == 200)
-    yield client
-    muster.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+    with serving() as client:
+        client.muster.apply(json.dumps(POD))
+        client.muster.apply(json.dumps(SERVICE))
+        client.muster.until("the proxy reaches the pod", lambda: client.ask("GET", SPACE + "/services/web/proxy/x")[0] == 200)
+        yield client
 
 
 def connect(client) -> http.client.HTTPSConnection:

@@ -7,7 +7,7 @@ import threading
 import time
 
 import kinds
-from conftest import until
+from client import await_account
 from outside import PATCH, Client, holds, is_true
 
 COHORTS, QUEUES, CPUS = 2, 3, 10  # Queues a cohort; CPUs a queue.
@@ -137,8 +137,7 @@ class Crowd:
             self.client.insist("POST", f"/apis/{kinds.KUEUE}/v1beta2/namespaces/{ns}/localqueues",
                                kinds.thing("LocalQueue", name, spec={"clusterQueue": name}))
         if jobs:
-            until("the service account is there", lambda: self.client.ask(
-                "GET", f"/api/v1/namespaces/{ns}/serviceaccounts/default")[0] == 200)
+            await_account(self.client.ask, ns)
         self.thread = threading.Thread(target=self._come, daemon=True)
         self.thread.start()
 

@@ -3,7 +3,6 @@ import itertools
 import json
 import os
 import queue
-import signal
 import subprocess
 import threading
 
@@ -13,6 +12,7 @@ import access
 import cluster as partner
 from conftest import ROOT, until
 from outside import PATCH
+from program import Program
 
 HERE = ROOT / "test/kubernetes"
 GREETINGS = "/apis/test.muster.dev/v1/namespaces/{ns}/greetings"
@@ -86,7 +86,7 @@ class Field:
         return json.loads(done.stdout)
 
 
-class Greeter:
+class Greeter(Program):
     """The controller; its log is kept in the server's folder."""
 
     def __init__(self, field: Field, name: str):
@@ -111,14 +111,6 @@ class Greeter:
             line = "nothing in time"
         assert line == wanted, f"{line}: {self.log.read_text()[-4000:]}"
         return self
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=60)
 
     def end(self) -> None:
         if self.process.poll() is None:

@@ -2,21 +2,24 @@
 import itertools
 import os
 import queue
-import signal
 import subprocess
 import threading
 
 import pytest
 
 import kinds
+from client import await_account
 from conftest import MUSTER, until
+from program import Program
 
 PATCH = "application/merge-patch+json"
 names = (f"team-{number}" for number in itertools.count())
 
 
-class Operator:
+class Operator(Program):
     """One `muster operator`; its log is kept in the cluster's folder."""
+
+    stop_within = 30
 
     def __init__(self, cluster, *flags: str, kubeconfig=None, env: dict | None = None):
         self.env = {**os.environ, **(env or {})}
@@ -51,14 +54,6 @@ class Operator:
         self.is_ready = True
         return self
 
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=30)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
 
 class Team:
     """A namespace with queues of its own."""
@@ -68,9 +63,7 @@ class Team:
         self.post("/api/v1/namespaces", {"metadata": {"name": self.name}})
         for path, body in kinds.queues(self.name, self.name, cpu):
             self.post(path, body)
-        # Pods need it, and its own controller makes it a moment later.
-        until("the service account is there", lambda: cluster.request(
-            "GET", f"/api/v1/namespaces/{self.name}/serviceaccounts/default")[0] == 200)
+        await_account(cluster.request, self.name)
 
     def post(self, path: str, body: dict) -> dict:
         status, answer = self.cluster.request("POST", path, body)

@@ -2,12 +2,12 @@
 import concurrent.futures
 import json
 import re
-import time
 
 import pytest
 
 from others_webhooks import Webhooks, configuration, crontabs, patch, webhook
 from session import APPLY, JSON_PATCH, MERGE, TABLE, Session, differences
+from waiting import until
 
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -59,13 +59,29 @@ def maps(s: Session, name: str = "") -> str:
 
 
 def configure(s: Session, kind: str, name: str, *made: dict) -> None:
-    """For this session's namespace, in force when it returns: other servers hear of it a little later."""
+    """For this session's namespace, in force when it returns: other servers hear of it a little later. What shows that is one more
+    webhook, where nobody listens."""
+    probe = webhook("in-force", {"url": "https://127.0.0.1:1/x"}, objectSelector={"matchLabels": {"in-force": f"{kind}-{name}"}})
+    made = (*made, probe)
     for one in made:
         one.setdefault("namespaceSelector", {"matchLabels": {"kubernetes.io/metadata.name": s.ns}})
     path = CONFIGURATIONS.format(kind.lower())
     answer = s.ask("POST", path, configuration(kind, f"{name}-{s.ns}", *made))
     assert answer.status == 201, answer.body
-    time.sleep(1.5)
+    until(f"{kind} {name} is in force", lambda: is_in_force(s, kind, name))
+
+
+def is_in_force(s: Session, kind: str, name: str) -> bool:
+    made = config_map("in-force", metadata={"labels": {"in-force": f"{kind}-{name}"}})
+    answer = s.server.ask("POST", maps(s) + "?dryRun=All", json.dumps(made).encode(), {"Content-Type": "application/json"})
+    assert answer.status in (201, 400, 500), answer.body  # 400: another one has refused it before.
+    return answer.status != 201
+
+
+def withdraw(s: Session, kind: str, name: str) -> None:
+    """In force no longer when it returns."""
+    s.ask("DELETE", CONFIGURATIONS.format(kind.lower()) + f"/{name}-{s.ns}")
+    until(f"{kind} {name} is not in force", lambda: not is_in_force(s, kind, name))
 
 
 def aside(s: Session, path: str, body: dict) -> None:
@@ -91,8 +107,7 @@ def bad_answers(s: Session, hooks: Webhooks) -> None:
                   webhook("noservice", {"service": {"namespace": s.ns, "name": "nothing"}}, objectSelector={"matchLabels": {"mode": "noservice"}}))
         for mode in [*(f"{path}.{server}" for path, server in MODES), "nobody", "noservice"]:
             s.ask("POST", maps(s), config_map(f"a-{mode}-{kind.lower()}", metadata={"labels": {"mode": mode}}))
-        s.ask("DELETE", CONFIGURATIONS.format(kind.lower()) + f"/modes-{s.ns}")
-        time.sleep(1)
+        withdraw(s, kind, "modes")
 
 
 def ignored_failures(s: Session, hooks: Webhooks) -> None:
@@ -120,8 +135,7 @@ def refusals(s: Session, hooks: Webhooks) -> None:
             say = {"allowed": False, "warnings": ["one", "two \"quoted\""]}
             s.ask("POST", maps(s), config_map(f"a{number}", say if status is None else {**say, "status": status}))
         s.ask("POST", maps(s), config_map("warned", {"warnings": ["careful", "careful"]}))
-        s.ask("DELETE", CONFIGURATIONS.format(kind.lower()) + f"/refuse-{s.ns}")
-        time.sleep(1)
+        withdraw(s, kind, "refuse")
         s.ask("DELETE", maps(s, "warned"))
 
 
@@ -232,15 +246,13 @@ def faults(s: Session, hooks: Webhooks) -> None:
 def conversions(s: Session, hooks: Webhooks) -> None:
     group = f"{s.ns}.example.com"
     aside(s, CRDS, crontabs(group, hooks.client("convert")))
-    deadline = time.time() + 30
-    while (heard := s.server.ask("GET", f"/apis/{group}/v2/namespaces/{s.ns}/crontabs")).status != 200:
-        assert time.time() < deadline, f"{s.server.name}: {heard.body}"
-        time.sleep(0.2)
-    time.sleep(2)
     one, two = (f"/apis/{group}/{version}/namespaces/{s.ns}/crontabs" for version in ("v1", "v2"))
 
     def tab(name: str, version: str, spec: dict, **annotations) -> dict:
         return {"apiVersion": f"{group}/{version}", "kind": "CronTab", "metadata": {"name": name, **({"annotations": annotations} if annotations else {})}, "spec": spec}
+    for path, version in ((one, "v1"), (two, "v2")):
+        until(f"{version} can be written", lambda path=path, version=version: s.server.ask(
+            "POST", f"{path}?dryRun=All", json.dumps(tab("none", version, {})).encode(), {"Content-Type": "application/json"}).status == 201)
     s.ask("POST", two, tab("a", "v2", {"hosts": ["x", "y"]}))
     for path in (one, two):
         s.ask("GET", f"{path}/a")
@@ -291,10 +303,7 @@ def equivalents(s: Session, hooks: Webhooks) -> None:
         version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = {"host": {"type": "string"}}
     aside(s, CRDS, crd)
     two = f"/apis/{group}/v2/namespaces/{s.ns}/crontabs"
-    deadline = time.time() + 30
-    while s.server.ask("GET", two).status != 200:
-        assert time.time() < deadline, "the kind is not served in time"
-        time.sleep(0.2)
+    until("the kind is served", lambda: s.server.ask("GET", two).status == 200)
     rules = [{"operations": ["*"], "apiGroups": [group], "apiVersions": ["v1"], "resources": ["crontabs", "crontabs/status"]}]
 
     def tab(name: str) -> dict:
@@ -302,6 +311,8 @@ def equivalents(s: Session, hooks: Webhooks) -> None:
     s.ask("POST", two, tab("a"))
     configure(s, "Validating", "exact", webhook("exact", hooks.client("echo"), rules, matchPolicy="Exact"))
     s.ask("POST", two, tab("b"))
+    s.ask("POST", two.replace("v2", "v1"), {**tab("d"), "apiVersion": f"{group}/v1"})
+    withdraw(s, "Validating", "exact")  # Of two that refuse, the real server tells whichever is quicker.
     configure(s, "Validating", "equivalent", webhook("equivalent", hooks.client("echo"), rules))
     s.ask("POST", two, tab("c"))
     s.ask("PATCH", f"{two}/a/status", {"status": {"seen": True}}, kind=MERGE)

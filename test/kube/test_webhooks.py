@@ -16,6 +16,7 @@ import yaml
 
 import kinds
 from certificates import Authority, key_text
+from client import await_account
 from cluster import free_ports
 from conftest import MUSTER, until
 from test_operator import Operator, Team
@@ -218,8 +219,7 @@ def ns(operator, cluster, up):
     """A namespace of one name on both servers."""
     for server in (cluster, up):
         assert server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "both"}})[0] == 201
-    until("the service account is there", lambda: cluster.request(
-        "GET", "/api/v1/namespaces/both/serviceaccounts/default")[0] == 200)
+    await_account(cluster.request, "both")
     return "both"
 
 

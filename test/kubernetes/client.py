@@ -3,7 +3,15 @@ import http.client
 import json
 import time
 
+from waiting import until
+
 PATCH = "application/merge-patch+json"
+
+
+def await_account(ask, ns: str) -> None:
+    """Pods need the account that its controller makes a moment after the namespace. `ask` gives status and answer."""
+    path = f"/api/v1/namespaces/{ns}/serviceaccounts/default"
+    until(f"{ns} has its account", lambda: ask("GET", path)[0] == 200)
 
 
 class Client:

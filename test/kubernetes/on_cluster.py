@@ -2,21 +2,22 @@
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import threading
 
 import yaml
 
+from client import await_account
 from cluster import Cluster, end_with_parent, free_ports
 from kubelet import Kubelet
+from program import Program
 from waiting import until
 
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/muster-{}-webhook-configuration"
 
 
-class OnCluster:
+class OnCluster(Program):
     """In a folder of its own. Started again after a kill or stop, only the operator is: the cluster has gone on. One test after
     the other may have it: `leave` makes it as it was."""
 
@@ -37,7 +38,7 @@ class OnCluster:
             self.kubelet = Kubelet(self.cluster, self.node, self.amounts, runs=self.runs)
             self.cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": "muster-system"}})
             self._install_crds()
-            self._await_account("default")
+            await_account(self.cluster.request, "default")
         command = [str(self.program), "operator", "--kubeconfig", str(self.kubeconfig), "--webhook-url", f"https://127.0.0.1:{self.port}",
                    "--webhook-listen", f"127.0.0.1:{self.port}", *self.flags]
         self.process = subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, stderr=self.log, text=True,
@@ -75,19 +76,6 @@ class OnCluster:
             return False
         older = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "LocalQueue", "metadata": {"name": "asked"}, "spec": {"clusterQueue": "nobody"}}
         return self.cluster.request("POST", "/apis/kueue.x-k8s.io/v1beta1/namespaces/default/localqueues?dryRun=All", older)[0] == 201
-
-    def _await_account(self, ns: str) -> None:
-        """Pods need the account that its controller makes a moment after the namespace."""
-        path = f"/api/v1/namespaces/{ns}/serviceaccounts/default"
-        until(f"{ns} has its account", lambda: self.cluster.request("GET", path)[0] == 200)
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=60)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
 
     def leave(self) -> None:
         """Takes away all that was made, while the operator can still let go of it, and stops that."""
@@ -145,4 +133,4 @@ class OnCluster:
         """After YAML was applied: namespaces that it made are whole."""
         for each in yaml.load_all(text, Loader):
             if each and each.get("kind") == "Namespace":
-                self._await_account(each["metadata"]["name"])
+                await_account(self.cluster.request, each["metadata"]["name"])
