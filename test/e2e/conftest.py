@@ -146,6 +146,31 @@ def muster(make_muster):
     return make_muster().start()
 
 
+# A mount namespace of its own, so that nothing of this machine changes; as nobody special also a user namespace.
+UNSHARE = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-r", "-m"]
+ENTER = ["-m"] if os.geteuid() == 0 else ["-U", "-m", "--preserve-credentials"]
+
+
+@pytest.fixture
+def mounts():
+    """Gives shells in mount namespaces of their own, which end with the test."""
+    holders = []
+
+    def hold(script: str) -> list[str]:
+        """Runs the script in a new namespace; gives the words that run a command there."""
+        holder = subprocess.Popen([*UNSHARE, "sh", "-ec", script + "; echo held; exec sleep 100000"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        holders.append(holder)
+        if holder.stdout.readline() != "held\n":
+            pytest.fail("mount namespaces cannot be made here: " + holder.stderr.read())
+        return ["nsenter", *ENTER, "-t", str(holder.pid)]
+
+    yield hold
+    for holder in holders:
+        holder.kill()
+        holder.wait()
+
+
 def read(path: pathlib.Path) -> bytes:
     """A file's content; nothing when it cannot be read (any more)."""
     try:

@@ -41,9 +41,10 @@ class Client:
 
 
 @contextlib.contextmanager
-def serving(client=Client):
+def serving(client=Client, prefix: list[str] = ()):
     """A `muster up` for all tests of a file, which it has to outlive; asked by a `client`, who has it as `muster`."""
     muster = Muster(pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-")), ["laptop:cpu=8,memory=8Gi"])
+    muster.prefix = list(prefix)
     try:
         made = client(muster.start())
         made.muster = muster

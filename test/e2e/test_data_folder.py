@@ -11,29 +11,6 @@ from conftest import MUSTER
 from test_bad_input import Client
 
 ROOT = os.geteuid() == 0
-# A mount namespace of its own, so that nothing of this machine changes; as nobody special also a user namespace.
-UNSHARE = ["unshare", "-m"] if ROOT else ["unshare", "-r", "-m"]
-ENTER = ["-m"] if ROOT else ["-U", "-m", "--preserve-credentials"]
-
-
-@pytest.fixture
-def mounts():
-    """Gives shells in mount namespaces of their own, which end with the test."""
-    holders = []
-
-    def hold(script: str) -> list[str]:
-        """Runs the script in a new namespace; gives the words that run a command there."""
-        holder = subprocess.Popen([*UNSHARE, "sh", "-ec", script + "; echo held; exec sleep 100000"], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True)
-        holders.append(holder)
-        if holder.stdout.readline() != "held\n":
-            pytest.fail("mount namespaces cannot be made here: " + holder.stderr.read())
-        return ["nsenter", *ENTER, "-t", str(holder.pid)]
-
-    yield hold
-    for holder in holders:
-        holder.kill()
-        holder.wait()
 
 
 def start_fails(words: list[str], state: pathlib.Path) -> str:

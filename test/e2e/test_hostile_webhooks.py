@@ -1,6 +1,8 @@
 # test/e2e/test_hostile_webhooks.py - webhooks of somebody else: they answer well, badly or not at all, and the server goes on.
 import base64
 import json
+import pathlib
+import socket
 import threading
 import time
 
@@ -108,6 +110,51 @@ def test_a_webhook_behind_a_name(server, hooks):
     configure(server, "Validating", webhook("named", {**client, "url": client["url"].replace("127.0.0.1", "localhost")}))
     assert create(server, "by-name")[0] == 201
     assert len(hooks.heard) == 1
+
+
+class NameServer:
+    """Where the superuser may put one. It is silent until it says that there is no such name."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self.socket.bind(("127.0.0.97", 53))
+        except OSError as problem:
+            pytest.skip(f"no name server can be had here: {problem}")
+        self.socket.settimeout(60)
+        self.config = folder / "resolv.conf"
+        self.config.write_text("nameserver 127.0.0.97\noptions timeout:30 attempts:1\n")
+
+    def question(self) -> tuple[bytes, tuple]:
+        return self.socket.recvfrom(512)
+
+    def answer(self, question: bytes, asker: tuple) -> None:
+        """And from now on at once."""
+        while True:
+            self.socket.sendto(question[:2] + b"\x81\x83" + question[4:], asker)
+            try:
+                question, asker = self.question()
+            except OSError:
+                return
+
+
+def test_a_silent_name_server_holds_up_nobody_else(tmp_path, mounts, hooks):
+    names = NameServer(tmp_path)
+    client = {**hooks.client("say"), "url": "https://silent.example.com/say"}
+    with names.socket, serving(Asked, mounts(f"mount --bind {names.config} /etc/resolv.conf")) as server:
+        configure(server, "Validating", webhook("quick", hooks.client("say")),
+                  webhook("silent", client, timeoutSeconds=30, objectSelector={"matchLabels": {"ask": "silent"}}))
+        done = []
+        waiting = threading.Thread(target=lambda: done.append(create(server, "waits", labels={"ask": "silent"})))
+        waiting.start()
+        question, asker = names.question()
+        for i in range(20):
+            assert create(server, f"quick-{i}")[0] == 201
+        assert done == []
+        threading.Thread(target=names.answer, args=[question, asker], daemon=True).start()
+        waiting.join()
+    code, answer = done[0]
+    assert code == 500 and answer["message"].endswith(": dial tcp: lookup silent.example.com: no such host"), answer
 
 
 def test_a_slow_webhook_holds_up_nobody_else(server, hooks):
