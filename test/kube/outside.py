@@ -1,12 +1,9 @@
 # test/kube/outside.py - what a cluster looks like from outside: an administrator who keeps asking, and one who watches whether
 # what must hold of queues holds after every change.
 import collections
-import http.client
-import json
-import threading
-import time
 
 from client import PATCH, Client  # noqa: F401  (tests take them from here)
+from watching import Watch
 
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
 
@@ -49,9 +46,7 @@ class Outside:
         self.changes = self.admissions = self.evictions = self.finishes = self.lists = 0
         self.may_vanish: set[str] = set()        # Namespaces whose Workloads somebody deletes.
         self.told: list = []                     # Called with each change, on the watching thread.
-        self._version, self._ending = "", False
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._watch = Watch(cluster, WORKLOADS, self._listed, self._changed)
 
     def know_queue(self, name: str, cpu: int, cohort: str = "", borrowing: int | None = None) -> None:
         """Its limits, before anything is in it."""
@@ -62,62 +57,25 @@ class Outside:
             self.queue_limits[name] = (cpu + (borrowing or 0)) * 1000
 
     def stop(self) -> None:
-        self._ending = True
-        self._thread.join(timeout=30)
+        self._watch.stop()
 
     def check(self) -> None:
-        assert self._thread.is_alive(), "nobody watches any more"
+        assert self._watch.is_alive(), "nobody watches any more"
         assert not self.faults, "\n".join(self.faults[:20])
 
-    def _run(self) -> None:
-        while not self._ending:
-            try:
-                if not self._version:
-                    self._list()
-                self._watch()
-            except (OSError, http.client.HTTPException, ValueError):
-                time.sleep(0.1)
-
-    def _list(self) -> None:
+    def _listed(self, workloads: list[dict]) -> None:
         """Not all that came between was seen: only the new state is judged."""
-        status, answer = self.cluster.request("GET", WORKLOADS, timeout=20)
-        if status != 200:
-            raise OSError(status)
         self.lists += 1
-        now = {self._name(each): each for each in answer["items"]}
+        now = {self._name(each): each for each in workloads}
         for name in self.seen.keys() - now.keys():
             self._take(name, None)
         # All at once, for states between are not those of one moment: first who holds less, then who holds more.
         for name, workload in sorted(now.items(), key=lambda item: used(holds(item[1]))):
             if self.seen.get(name, {}).get("metadata", {}).get("resourceVersion") != workload["metadata"]["resourceVersion"]:
                 self._take(name, workload, is_next=False)
-        self._version = answer["metadata"]["resourceVersion"]
 
-    def _watch(self) -> None:
-        connection = self.cluster.connection(5)
-        try:
-            connection.request("GET", f"{WORKLOADS}?watch=true&allowWatchBookmarks=true&resourceVersion={self._version}")
-            answer = connection.getresponse()
-            if answer.status != 200:
-                self._version = "" if answer.status == 410 else self._version
-                raise OSError(answer.status)
-            while line := self._line(connection, answer):
-                self._event(json.loads(line))
-        finally:
-            connection.close()
-
-    def _line(self, connection, answer) -> bytes:
-        """Empty at the end."""
-        return b"" if self._ending else answer.readline()
-
-    def _event(self, event: dict) -> None:
-        what, thing = event["type"], event["object"]
-        if what == "ERROR":
-            self._version = "" if thing.get("code") == 410 else self._version
-            raise OSError(thing.get("message", ""))
-        self._version = thing["metadata"]["resourceVersion"]
-        if what != "BOOKMARK":
-            self._take(self._name(thing), None if what == "DELETED" else thing)
+    def _changed(self, what: str, workload: dict) -> None:
+        self._take(self._name(workload), None if what == "DELETED" else workload)
 
     @staticmethod
     def _name(workload: dict) -> str:

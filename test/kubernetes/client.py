@@ -22,17 +22,31 @@ class Client:
 
     def ask(self, method: str, path: str, body=None, content_type: str = "application/json") -> tuple[int, dict]:
         """Status 0: nobody answered; whether it was done is not known."""
+        return self.hear() if self.send(method, path, body, content_type) else (0, {})
+
+    def send(self, method: str, path: str, body=None, content_type: str = "application/json") -> bool:
+        """Asks, and leaves the answer for `hear`."""
         try:
             self.connection = self.connection or self.cluster.connection(self.timeout)
             self.connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": content_type})
+            return True
+        except (OSError, http.client.HTTPException):
+            self._forget()
+            return False
+
+    def hear(self) -> tuple[int, dict]:
+        try:
             answer = self.connection.getresponse()
             text = answer.read()
             return answer.status, json.loads(text) if "json" in answer.getheader("Content-Type", "") else {}
         except (OSError, http.client.HTTPException, ValueError):
-            if self.connection:
-                self.connection.close()
-            self.connection = None
+            self._forget()
             return 0, {}
+
+    def _forget(self) -> None:
+        if self.connection:
+            self.connection.close()
+        self.connection = None
 
     def insist(self, method: str, path: str, body=None, content_type: str = "application/json", patience: float = 90) -> dict:
         """Asks until it is done. What was done by a request that nobody answered is there already."""
