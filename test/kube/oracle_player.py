@@ -17,7 +17,7 @@ from watching import Watch
 WORKERS = 4
 SHORT = 0.25       # Seconds without a change, inside a step. The canaries tell more.
 LONG = 0.5         # At the end of a step.
-GIVE_UP = 90       # Seconds without rest that end a case.
+GIVE_UP = 180      # Seconds without rest that end a case.
 EVICTIONS_MAX = 40
 SLOTS = 8          # Canaries at once.
 CONNECTED_MAX = 3  # What ends together goes out over so many connections.
@@ -147,13 +147,13 @@ class Stage:
         elif prefix in self.plays:
             self.plays[prefix].take(kind, thing, gone)
 
-    def play(self, cases: list[dict], parallel: int) -> dict[str, list[dict]]:
-        """By id what came out after each step."""
+    def play(self, cases: list[dict], parallel: int) -> dict[str, list[tuple[str, str]]]:
+        """By id in what each case differs from what was recorded: what remains of a second play, if the first differs."""
         waiting, playing = collections.deque(cases), set()
         threads = [threading.Thread(target=self._work, daemon=True) for _ in range(WORKERS)]
         for each in threads:
             each.start()
-        done: dict[str, list[dict]] = {}
+        found: dict[str, list[tuple[str, str]]] = {}
         while waiting or playing:
             while waiting and len(playing) < parallel:
                 play = CasePlay(self, waiting.popleft(), f"p{len(self.plays)}-")
@@ -162,11 +162,14 @@ class Stage:
                 self.ready.put(play)
             self.looks.wait(0.05)
             self.looks.clear()
-            for play in list(playing):
-                if play.is_over:
-                    playing.remove(play)
-                    done[play.case["id"]] = play.steps
-                elif play.rests():
+            for play in [each for each in playing if each.is_over]:
+                playing.remove(play)
+                wrong, case = play.differences(), play.case
+                if wrong and case["id"] not in found:
+                    waiting.append(case)
+                found[case["id"]] = min(wrong, found.get(case["id"], wrong), key=weight)
+            for play in playing:
+                if play.rests():
                     self.ready.put(play)
             if any(play.is_waiting for play in playing):
                 self.canaries.asked.set()
@@ -174,7 +177,7 @@ class Stage:
             self.ready.put(None)
         for each in threads:
             each.join()
-        return done
+        return found
 
     def _work(self) -> None:
         clients = [Client(self.server, 60) for _ in range(CONNECTED_MAX)]
@@ -231,6 +234,10 @@ class CasePlay:
             return False
         self.is_waiting = False
         return True
+
+    def differences(self) -> list[tuple[str, str]]:
+        found = words.differences(self.case, self.steps)
+        return [("state", self.trouble), *found] if self.trouble else found
 
     def go_on(self, clients: list[Client]) -> None:
         """Until it must wait again, or is over."""
@@ -377,6 +384,10 @@ class CasePlay:
                 "cq": {name: words.queue_row(each) for name, each in self.objects["ClusterQueue"].items()},
                 "co": {name: share for name, share in shares.items() if share is not None},
                 "picks": self.picks, "errors": self.errors}
+
+
+def weight(wrong: list[tuple[str, str]]) -> tuple[int, int]:
+    return len([field for field, _ in wrong if field in words.CORE]), len(wrong)
 
 
 def ready(value: str) -> dict:
