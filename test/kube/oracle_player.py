@@ -19,7 +19,7 @@ SHORT = 0.25       # Seconds without a change, inside a step. The canaries tell 
 LONG = 0.5         # At the end of a step.
 GIVE_UP = 180      # Seconds without rest that end a case.
 EVICTIONS_MAX = 40
-SLOTS = 8          # Canaries at once.
+SLOTS = 16         # Canaries at once.
 CONNECTED_MAX = 3  # What ends together goes out over so many connections.
 AT_ONCE = ("Preempted", "NodeFailures")  # Evicted for these a job is queued again at once.
 
@@ -30,15 +30,15 @@ class Unsettled(Exception):
 
 class Canaries:
     """Rounds of one small Workload that starts, once its queue's quota has come, and one that cannot. When both have been told,
-    all that the server had heard before is decided and told too; when the queue's status has counted them, all is counted:
-    statuses are written in order of names, and nothing comes after a LocalQueue of this name."""
+    all that the server had heard before is decided and told too. When the status of their queue has counted them, and then that
+    they are gone, it has counted all of before: statuses are written in order of names, of many in rounds, and nothing comes
+    after a LocalQueue of this name; what was still on its way in the first of the two rounds is in the second."""
 
     NAME = "zcanary"
 
     def __init__(self, stage, pause: float):
         self.stage, self.pause, self.asked = stage, pause, threading.Event()
-        self.told, self.counted = 0.0, 0.0  # When the newest such round began.
-        self.settled = 0.0                  # The same of one that was counted before another began, which is counted too.
+        self.told, self.counted = 0.0, 0.0  # When the newest round began that came so far.
         self.seen: dict[str, dict] = {}     # By path: queues and Workloads, as last seen.
         self.free: queue.Queue = queue.Queue()
         self.rounds = 0
@@ -78,7 +78,7 @@ class Canaries:
             time.sleep(self.pause)
 
     def _round(self, name: str, number: int, began: float) -> None:
-        client, before = Client(self.stage.server), self.counted
+        client = Client(self.stage.server)
         starts, waits = (f"{name}-{what}-{number}" for what in ("starts", "waits"))
         client.insist("PATCH", path_of("ClusterQueue", "", name), {"spec": self._quota("1")}, PATCH)
         for each, cpu in ((starts, "1"), (waits, "2")):
@@ -89,12 +89,12 @@ class Canaries:
         self.told = max(self.told, began)
         self.stage.look()
         self._await(lambda: self._counts(name) == (1, 1))
-        self.counted, self.settled = max(self.counted, began), max(self.settled, before)
-        self.stage.look()
         for each in (starts, waits):
             client.insist("DELETE", path_of("Workload", self.NAME, each))
         client.insist("PATCH", path_of("ClusterQueue", "", name), {"spec": self._quota("0")}, PATCH)
         self._await(lambda: self._counts(name) == (0, 0))
+        self.counted = max(self.counted, began)
+        self.stage.look()
         self.free.put(name)
 
     def _await(self, true) -> None:
@@ -228,7 +228,7 @@ class CasePlay:
             return False
         quiet, counted = self.wants
         last = self.changed if counted else self.told_last
-        canary = self.stage.canaries.settled if counted else self.stage.canaries.told
+        canary = self.stage.canaries.counted if counted else self.stage.canaries.told
         at = time.monotonic()
         if (at < last + quiet or canary <= last) and at < self.since + GIVE_UP:
             return False

@@ -38,10 +38,11 @@ def fair_config(folder) -> list[str]:
 
 
 def play(server, decides: int, cases: list[dict], parallel: int, pause: float) -> dict[str, list]:
-    stage = Stage(server, decides, pause)
+    stage, began = Stage(server, decides, pause), time.monotonic()
     try:
         return stage.play(cases, parallel)
     finally:
+        print(f"{len(cases)} cases, {len(stage.plays)} plays, {stage.canaries.rounds} rounds in {time.monotonic() - began:.0f} s")
         stage.stop()
 
 
