@@ -2,9 +2,9 @@
 # wait for rest, and goes on when canaries have told that the server has nothing left to do for it.
 import collections
 import contextlib
-import os
 import queue
 import signal
+import subprocess
 import threading
 import time
 
@@ -112,9 +112,9 @@ class Canaries:
 class Stage:
     """A live server, and the process that decides: an operator, or the whole server."""
 
-    def __init__(self, server, decides: int, pause: float):
+    def __init__(self, server, decides: subprocess.Popen, pause: float):
         self.server, self.decides = server, decides
-        self.serves = getattr(server, "process", None) is not None and server.process.pid == decides
+        self.serves = getattr(server, "process", None) is decides
         self.plays: dict[str, CasePlay] = {}  # By prefix.
         self.ready: queue.Queue = queue.Queue()
         self.hold, self.looks = threading.Lock(), threading.Event()
@@ -147,27 +147,33 @@ class Stage:
         elif prefix in self.plays:
             self.plays[prefix].take(kind, thing, gone)
 
-    def play(self, cases: list[dict], parallel: int) -> dict[str, list[tuple[str, str]]]:
-        """By id in what each case differs from what was recorded: what remains of a second play, if the first differs."""
+    def play(self, cases: list[dict], parallel: int, room: dict[str, int]) -> dict[str, list[tuple[str, str]]]:
+        """By id in what each case differs from what was recorded. Who differs is played once more, and the better play counts; not
+        those of a family of which no more than `room` differ, and these in no decision."""
         waiting, playing = collections.deque(cases), set()
         threads = [threading.Thread(target=self._work, daemon=True) for _ in range(WORKERS)]
         for each in threads:
             each.start()
         found: dict[str, list[tuple[str, str]]] = {}
+        again: set[str] = set()
         while waiting or playing:
             while waiting and len(playing) < parallel:
                 play = CasePlay(self, waiting.popleft(), f"p{len(self.plays)}-")
                 self.plays[play.prefix] = play
                 playing.add(play)
                 self.ready.put(play)
+            assert self.decides.poll() is None, "who decides has ended"
             self.looks.wait(0.05)
             self.looks.clear()
             for play in [each for each in playing if each.is_over]:
                 playing.remove(play)
-                wrong, case = play.differences(), play.case
-                if wrong and case["id"] not in found:
-                    waiting.append(case)
-                found[case["id"]] = min(wrong, found.get(case["id"], wrong), key=weight)
+                name, wrong = play.case["id"], play.differences()
+                found[name] = min(wrong, found.get(name, wrong), key=weight)
+                family = [case for case in cases if case["family"] == play.case["family"] and found.get(case["id"])]
+                if len(family) <= room.get(play.case["family"], 0):
+                    family = [case for case in family if weight(found[case["id"]])[0]]
+                waiting.extend(case for case in family if case["id"] not in again)
+                again.update(case["id"] for case in family)
             for play in playing:
                 if play.rests():
                     self.ready.put(play)
@@ -189,11 +195,11 @@ class Stage:
     def held(self):
         """Meanwhile nobody decides; Kueue collects for a while what ends together."""
         with self.hold:
-            os.kill(self.decides, signal.SIGSTOP)
+            self.decides.send_signal(signal.SIGSTOP)
             try:
                 yield
             finally:
-                os.kill(self.decides, signal.SIGCONT)
+                self.decides.send_signal(signal.SIGCONT)
 
 
 class CasePlay:
@@ -215,8 +221,9 @@ class CasePlay:
         self._run = self._play()
 
     def take(self, kind: str, thing: dict, gone: bool) -> None:
-        self.objects[kind].pop(thing["metadata"]["name"], None)
-        if not gone:
+        if gone:
+            self.objects[kind].pop(thing["metadata"]["name"], None)
+        else:
             self.objects[kind][thing["metadata"]["name"]] = thing
         self.changed = time.monotonic()
         if kind == "Workload":
@@ -247,8 +254,8 @@ class CasePlay:
             self.is_waiting = True
         except StopIteration:
             self.is_over = True
-        except (Unsettled, AssertionError) as trouble:
-            self.trouble, self.is_over = str(trouble), True
+        except Exception as trouble:  # pylint: disable=broad-exception-caught
+            self.trouble, self.is_over = repr(trouble), True  # Of one case, not of those who play.
 
     def _play(self):
         for name, labels in (self.told["namespaces"] or {self.ns: {}}).items():
@@ -273,7 +280,7 @@ class CasePlay:
             yield quiet, counted
             if time.monotonic() >= self.since + GIVE_UP:
                 raise Unsettled("it does not come to rest")
-            evicted = [name for name, each in sorted(self.objects["Workload"].items())
+            evicted = [name for name, each in sorted(self._there("Workload"))
                        if is_true(each, "Evicted") and not is_true(each, "Finished") and holds(each)]
             if not evicted:
                 return
@@ -378,10 +385,13 @@ class CasePlay:
         status = {"admission": None, "conditions": with_conditions(workload, made)}
         self._insist("PATCH", path_of("Workload", self.ns, name, "status"), {"status": status}, PATCH)
 
+    def _there(self, kind: str) -> list[tuple[str, dict]]:
+        return list(self.objects[kind].items())
+
     def _snapshot(self) -> dict:
-        shares = {name: (each.get("status", {}).get("fairSharing") or {}).get("weightedShare") for name, each in self.objects["Cohort"].items()}
-        return {"wl": {name: words.workload_row(each, self.evictions[name]) for name, each in self.objects["Workload"].items()},
-                "cq": {name: words.queue_row(each) for name, each in self.objects["ClusterQueue"].items()},
+        shares = {name: (each.get("status", {}).get("fairSharing") or {}).get("weightedShare") for name, each in self._there("Cohort")}
+        return {"wl": {name: words.workload_row(each, self.evictions[name]) for name, each in self._there("Workload")},
+                "cq": {name: words.queue_row(each) for name, each in self._there("ClusterQueue")},
                 "co": {name: share for name, share in shares.items() if share is not None},
                 "picks": self.picks, "errors": self.errors}
 
