@@ -2,6 +2,7 @@
 # wait for rest, and goes on when canaries have told that the server has nothing left to do for it.
 import collections
 import contextlib
+import itertools
 import queue
 import signal
 import subprocess
@@ -22,6 +23,8 @@ EVICTIONS_MAX = 40
 SLOTS = 16         # Canaries at once.
 CONNECTED_MAX = 3  # What ends together goes out over so many connections.
 AT_ONCE = ("Preempted", "NodeFailures")  # Evicted for these a job is queued again at once.
+
+numbers = itertools.count()  # Of plays and canaries: none has the name of one that was on the same server before.
 
 
 class Unsettled(Exception):
@@ -74,7 +77,7 @@ class Canaries:
             self.asked.clear()
             name = self.free.get()
             self.rounds += 1
-            threading.Thread(target=self._round, args=(name, self.rounds, time.monotonic()), daemon=True).start()
+            threading.Thread(target=self._round, args=(name, next(numbers), time.monotonic()), daemon=True).start()
             time.sleep(self.pause)
 
     def _round(self, name: str, number: int, began: float) -> None:
@@ -158,7 +161,7 @@ class Stage:
         again: set[str] = set()
         while waiting or playing:
             while waiting and len(playing) < parallel:
-                play = CasePlay(self, waiting.popleft(), f"p{len(self.plays)}-")
+                play = CasePlay(self, waiting.popleft(), f"p{next(numbers)}-")
                 self.plays[play.prefix] = play
                 playing.add(play)
                 self.ready.put(play)
@@ -172,7 +175,9 @@ class Stage:
                 family = [case for case in cases if case["family"] == play.case["family"] and found.get(case["id"])]
                 if len(family) <= room.get(play.case["family"], 0):
                     family = [case for case in family if weight(found[case["id"]])[0]]
-                waiting.extend(case for case in family if case["id"] not in again)
+                for case in [each for each in family if each["id"] not in again]:
+                    print(f"{case['id']} is played again: {found[case['id']][0][1]}")
+                    waiting.append(case)
                 again.update(case["id"] for case in family)
             for play in playing:
                 if play.rests():

@@ -20,7 +20,7 @@ EVERY = 1 if os.environ.get("MUSTER_ORACLE") == "all" else 12
 FAIR = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration",
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}}
 # Cases at once, and seconds between two canaries.
-QUICK = {"parallel": 500, "pause": 0.25}
+QUICK = {"parallel": 500, "pause": 0.4}
 SLOW = {"parallel": 90, "pause": 0.7}
 
 
