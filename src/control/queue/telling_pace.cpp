@@ -2,6 +2,7 @@
 #include "control/queue/telling_pace.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace muster::control::queue {
 namespace {
@@ -17,7 +18,7 @@ bool TellingPace::may_tell(const api::Key& key, Time now) {
     const auto known = ripe_at_.find(key);
     if (known != ripe_at_.end()) {
         if (!is_ripe(known->second, now)) return false;
-        ripe_at_.erase(known);
+        leave_line(known);
         return true;
     }
     fill(now);
@@ -25,30 +26,41 @@ bool TellingPace::may_tell(const api::Key& key, Time now) {
         --left_;
         return true;
     }
-    ripe_at_[key] = now + pause;
-    in_order_.emplace_back(now + pause, key);
+    const Time ripe = now + (in_order_.size() < few ? moment : pause);
+    ripe_at_[key] = ripe;
+    in_order_.emplace(ripe, key);
     return false;
 }
 
+void TellingPace::leave_line(std::map<api::Key, Time>::iterator waiting) {
+    in_order_.erase({waiting->second, waiting->first});
+    ripe_at_.erase(waiting);
+}
+
 void TellingPace::forget(const api::Key& key) {
-    ripe_at_.erase(key);
+    if (const auto waiting = ripe_at_.find(key); waiting != ripe_at_.end()) leave_line(waiting);
     settled(key);
 }
 
 std::vector<api::Key> TellingPace::take_ripe(Time now) {
+    // Those who came before the clock was set back are the last.
+    const auto next_ripe = [&] {
+        if (in_order_.empty() || is_ripe(in_order_.begin()->first, now)) return in_order_.begin();
+        const auto last = std::prev(in_order_.end());
+        return is_ripe(last->first, now) ? last : in_order_.end();
+    };
     std::vector<api::Key> ripe;
-    for (; !in_order_.empty() && is_ripe(in_order_.front().first, now); in_order_.pop_front()) {
-        const auto found = ripe_at_.find(in_order_.front().second);
-        if (found == ripe_at_.end() || !is_ripe(found->second, now)) continue;
+    for (auto next = next_ripe(); next != in_order_.end(); next = next_ripe()) {
         if (on_their_way_.size() == on_their_way_max) break;
-        if (on_their_way_.insert(found->first).second) ripe.push_back(found->first);
+        if (on_their_way_.insert(next->second).second) ripe.push_back(next->second);
+        in_order_.erase(next);
     }
     return ripe;
 }
 
 std::optional<Time> TellingPace::next() const {
     if (in_order_.empty() || on_their_way_.size() == on_their_way_max) return std::nullopt;
-    return in_order_.front().first;
+    return in_order_.begin()->first;
 }
 
 void TellingPace::fill(Time now) {

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,12 +17,14 @@ namespace muster::control::queue {
 
 /// Says which reasons may be written now. The first of a burst may, as many as a handful of jobs
 /// makes; of those that come faster than that, each when a pause has passed and it is still asked
-/// for, a few at a time. Most have started by then, and a write is saved: the more, the busier the
-/// server is.
+/// for, a few at a time. The pause is a moment while few wait for it, and longer in a great burst:
+/// most have started by then, and a write is saved: the more, the busier the server is.
 class TellingPace {
 public:
     static constexpr std::int64_t at_once = 50;
     static constexpr std::int64_t each_second = 10;  // Again, once nobody is in the line.
+    static constexpr Duration moment = milliseconds(300);
+    static constexpr std::size_t few = 50;  // In the line.
     static constexpr Duration pause = seconds(1);
     static constexpr std::size_t on_their_way_max = 4;  // Of those who had to wait.
 
@@ -40,13 +41,14 @@ public:
     std::optional<Time> next() const;
 
 private:
+    void leave_line(std::map<api::Key, Time>::iterator waiting);
     void fill(Time now);
 
     std::int64_t left_ = at_once;
     Time filled_;
     std::map<api::Key, Time> ripe_at_;
     std::set<api::Key> on_their_way_;
-    std::deque<std::pair<Time, api::Key>> in_order_;  // Also some that were forgotten since.
+    std::set<std::pair<Time, api::Key>> in_order_;  // Those who wait, as they get ripe.
 };
 
 }  // namespace muster::control::queue

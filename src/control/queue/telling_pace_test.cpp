@@ -28,12 +28,36 @@ TellingPace in_a_burst() {
 TEST_CASE("of a burst those who still wait after the pause are told, each once") {
     TellingPace pace = in_a_burst();
     const api::Key late = workload(TellingPace::at_once);
-    CHECK_FALSE(pace.may_tell(late, start + milliseconds(500)));
-    REQUIRE(pace.next() == start + TellingPace::pause);
-    CHECK(pace.take_ripe(start + milliseconds(999)).empty());
-    CHECK(pace.take_ripe(start + TellingPace::pause) == std::vector<api::Key>{late});
-    CHECK(pace.may_tell(late, start + TellingPace::pause));
+    CHECK_FALSE(pace.may_tell(late, start + milliseconds(200)));
+    REQUIRE(pace.next() == start + TellingPace::moment);
+    CHECK(pace.take_ripe(start + milliseconds(299)).empty());
+    CHECK(pace.take_ripe(start + TellingPace::moment) == std::vector<api::Key>{late});
+    CHECK(pace.may_tell(late, start + TellingPace::moment));
     CHECK(pace.next() == std::nullopt);
+}
+
+TEST_CASE("behind a long line the pause is longer, until the line is short again") {
+    TellingPace pace = in_a_burst();
+    for (std::size_t i = 1; i < TellingPace::few; ++i)
+        CHECK_FALSE(pace.may_tell(workload(100 + static_cast<std::int64_t>(i)), start));
+    CHECK_FALSE(pace.may_tell(workload(1000), start));
+    pace.forget(workload(101));
+    pace.forget(workload(102));
+    CHECK_FALSE(pace.may_tell(workload(1001), start + milliseconds(1)));
+    const auto told_at = [&](Time now) {
+        std::size_t told = 0;
+        for (auto ripe = pace.take_ripe(now); !ripe.empty(); ripe = pace.take_ripe(now)) {
+            told += ripe.size();
+            for (const api::Key& key : ripe) {
+                CHECK(pace.may_tell(key, now));
+                pace.settled(key);
+            }
+        }
+        return told;
+    };
+    CHECK(told_at(start + TellingPace::moment) == TellingPace::few - 2);
+    CHECK(told_at(start + TellingPace::moment + milliseconds(1)) == 1);
+    CHECK(told_at(start + TellingPace::pause) == 1);
 }
 
 TEST_CASE("who starts before the pause is over is not told why it waited") {
@@ -47,8 +71,8 @@ TEST_CASE("who comes back to waiting waits for a pause of its own") {
     const api::Key late = workload(TellingPace::at_once);
     pace.forget(late);
     CHECK_FALSE(pace.may_tell(late, start + milliseconds(50)));
-    CHECK(pace.take_ripe(start + TellingPace::pause).empty());
-    CHECK(pace.take_ripe(start + TellingPace::pause + milliseconds(50)).size() == 1);
+    CHECK(pace.take_ripe(start + TellingPace::moment).empty());
+    CHECK(pace.take_ripe(start + TellingPace::moment + milliseconds(50)).size() == 1);
 }
 
 TEST_CASE("when the clock is set back, nobody waits for it to come back") {
