@@ -65,7 +65,7 @@ net::Subject server_subject(const Listen& listen) {
                      "kubernetes.default.svc",
                      "kubernetes.default.svc.cluster.local",
                      machine_name()};
-    subject.addresses = {"127.0.0.1", "::1", agent::kApiServiceAddress};
+    subject.addresses = {"127.0.0.1", "::1", agent::api_service_address};
     if (listen.address == "0.0.0.0" || listen.address == "::") {
         for (std::string& address : machine_addresses())
             subject.addresses.push_back(std::move(address));
@@ -226,7 +226,7 @@ void Parts::make_server() {
                                          },
                                          &net::find_address});
     server_->set_webhook_caller(webhooks_.get());
-    front_->add_listener(network_.listen(agent::kApiServiceAddress, 443));
+    front_->add_listener(network_.listen(agent::api_service_address, 443));
 }
 
 void Parts::make_controllers() {
@@ -263,7 +263,7 @@ void Parts::make_agent() {
     options.nodes = prepared_.nodes;
     options.certificate_authority_pem = prepared_.keys.authority.certificate_pem;
     options.network_renewed = [this] {
-        front_->add_listener(network_.listen(agent::kApiServiceAddress, 443));
+        front_->add_listener(network_.listen(agent::api_service_address, 443));
     };
     if (const char* python = std::getenv("MUSTER_PYTHON_HOME"); python && *python != '\0') {
         const auto ray = agent::ray_images(python);

@@ -70,7 +70,7 @@ public:
 
 /// The agent. Lives on `loop`; construct, start and stop it there or before the loop runs. The
 /// order in `muster up`: run_hidden_verb first in main; Network::open before anything else of
-/// `up`; then the server, with `network.listen(kApiServiceAddress, 443)` as a further listener;
+/// `up`; then the server, with `network.listen(api_service_address, 443)` as a further listener;
 /// then the agent.
 class Agent {
 public:

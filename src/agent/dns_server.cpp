@@ -9,7 +9,7 @@
 namespace muster::agent {
 
 DnsServer::DnsServer(Network& network, net::AsioLoop& loop, const NameTable& names)
-    : loop_(loop), names_(names), fd_(network.listen_udp(kDnsServiceAddress, 53)) {
+    : loop_(loop), names_(names), fd_(network.listen_udp(dns_service_address, 53)) {
     watch_ = loop_.watch(fd_.get(), {.read = true, .write = false},
                          [this](net::AsioLoop::Interest) { serve(); });
 }

@@ -68,7 +68,7 @@ void add_service(Variables& variables, const std::string& name, const std::strin
 }
 
 void add_services(Variables& variables, const Value& pod, const Sources& sources) {
-    add_service(variables, "kubernetes", kApiServiceAddress,
+    add_service(variables, "kubernetes", api_service_address,
                 Value::array({Value::object({{"name", "https"}, {"port", 443}})}));
     if (!pod["spec"]["enableServiceLinks"].boolean_or(true)) return;
     for (const Value& service : sources.services) {

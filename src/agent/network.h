@@ -10,10 +10,10 @@
 
 namespace muster::agent {
 
-inline constexpr const char* kApiServiceAddress = "10.96.0.1";  // The service `kubernetes`.
-inline constexpr const char* kDnsServiceAddress = "10.96.0.10";
-inline constexpr const char* kServiceCidr = "10.96.0.0/12";
-inline constexpr const char* kPodCidr = "10.244.0.0/16";
+inline constexpr const char* api_service_address = "10.96.0.1";  // The service `kubernetes`.
+inline constexpr const char* dns_service_address = "10.96.0.10";
+inline constexpr const char* service_cidr = "10.96.0.0/12";
+inline constexpr const char* pod_cidr = "10.244.0.0/16";
 
 /// The verbs under which the program runs itself again (holder of the namespaces). Call it first
 /// in main: when `arguments` (without the program) are such a verb, it runs to its end and gives

@@ -103,7 +103,7 @@ std::string resolv_text(const Value& pod, std::string_view machine) {
     const std::string ns = pod["metadata"]["namespace"].text();
     const std::string_view policy = pod["spec"]["dnsPolicy"].text_or("ClusterFirst");
     Resolution resolution;
-    if (policy != "None") resolution.nameservers = {kDnsServiceAddress};
+    if (policy != "None") resolution.nameservers = {dns_service_address};
     if (policy == "Default") {
         add_machine(resolution, machine);
     } else if (policy != "None") {

@@ -30,16 +30,16 @@ public:
     using Object = std::vector<Member>;
 
     Value() = default;
-    Value(std::nullptr_t) {}        // NOLINT(google-explicit-constructor)
-    Value(bool value);              // NOLINT(google-explicit-constructor)
-    Value(int value);               // NOLINT(google-explicit-constructor)
-    Value(std::int64_t value);      // NOLINT(google-explicit-constructor)
-    Value(double value);            // NOLINT(google-explicit-constructor)
-    Value(std::string_view value);  // NOLINT(google-explicit-constructor)
-    Value(const std::string& value)
-        : Value(std::string_view(value)) {}  // NOLINT(google-explicit-constructor)
-    Value(const char* value)
-        : Value(std::string_view(value)) {}              // NOLINT(google-explicit-constructor)
+    Value(std::nullptr_t) {}         // NOLINT(google-explicit-constructor)
+    Value(bool value);               // NOLINT(google-explicit-constructor)
+    Value(int value);                // NOLINT(google-explicit-constructor)
+    Value(std::int64_t value);       // NOLINT(google-explicit-constructor)
+    Value(double value);             // NOLINT(google-explicit-constructor)
+    Value(std::string_view value);   // NOLINT(google-explicit-constructor)
+    Value(const std::string& value)  // NOLINT(google-explicit-constructor)
+        : Value(std::string_view(value)) {}
+    Value(const char* value)  // NOLINT(google-explicit-constructor)
+        : Value(std::string_view(value)) {}
     Value(const Symbol& value) : Value(value.view()) {}  // NOLINT(google-explicit-constructor)
     Value(const Value& other);
     Value(Value&& other) noexcept;

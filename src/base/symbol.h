@@ -27,7 +27,7 @@ public:
     // NOLINTEND(google-explicit-constructor)
     Symbol(const Symbol& other) : entry_(other.entry_) { keep(); }
     Symbol(Symbol&& other) noexcept : entry_(other.entry_) { keep(); }
-    Symbol& operator=(const Symbol& other) {
+    Symbol& operator=(const Symbol& other) {  // NOLINT(bugprone-unhandled-self-assignment)
         other.keep();
         drop();
         entry_ = other.entry_;
@@ -38,12 +38,12 @@ public:
 
     const std::string& text() const { return entry_->text; }
     std::string_view view() const { return entry_->text; }
-    operator const std::string&() const {
+    operator const std::string&() const {  // NOLINT(google-explicit-constructor)
         return entry_->text;
-    }  // NOLINT(google-explicit-constructor)
-    operator std::string_view() const {
+    }
+    operator std::string_view() const {  // NOLINT(google-explicit-constructor)
         return entry_->text;
-    }  // NOLINT(google-explicit-constructor)
+    }
     std::size_t size() const { return entry_->text.size(); }
     bool empty() const { return entry_->text.empty(); }
     bool starts_with(std::string_view start) const { return view().starts_with(start); }
