@@ -235,16 +235,15 @@ void Watcher::take_object(std::string_view type, api::Value value) {
 }
 
 void Watcher::take_change(std::string_view type, ObjectPtr object) {
-    const Place place{object->key.ns, object->key.name};
     if (type == "DELETED") {
-        told_.erase(place);
+        told_.erase({object->key.ns, object->key.name});
         return events_.removed(object->key, object->version);
     }
-    if (!is_news(*object, told_)) {
-        if (events_.passed != nullptr) events_.passed(object->version);
-        return;
+    // Who holds the objects was asked before this one was read.
+    if (events_.is_news == nullptr) {
+        if (!is_news(*object, told_)) return;
+        told_[{object->key.ns, object->key.name}] = object->version;
     }
-    if (events_.is_news == nullptr) told_[place] = object->version;
     events_.applied(std::move(object));
 }
 
