@@ -35,7 +35,7 @@ const addrinfo& to_dial(const Addresses& found) {
 }  // namespace
 
 int dial_directly(const std::string& host, int port) {
-    const Addresses found = addresses_of(host, std::to_string(port).c_str());
+    Addresses found = addresses_of(host, std::to_string(port).c_str());
     if (!found) {
         errno = EHOSTUNREACH;
         return -1;
@@ -47,6 +47,7 @@ int dial_directly(const std::string& host, int port) {
     if (going) return fd;
     const int error = errno;
     if (fd >= 0) ::close(fd);
+    found.reset();
     errno = error;
     return -1;
 }
