@@ -2,6 +2,7 @@
 import datetime
 import json
 
+from conditions import condition
 from conftest import QUEUES, both, job
 
 CHECK = """
@@ -14,10 +15,6 @@ spec: {controllerName: example.com/budget}
 
 def now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def condition(thing: dict, kind: str) -> dict:
-    return next((c for c in thing.get("status", {}).get("conditions", []) if c["type"] == kind), {})
 
 
 def patch(muster, *words: str, status: dict | None = None, spec: dict | None = None) -> None:

@@ -1,4 +1,5 @@
 # test/e2e/test_pods_ready.py - waitForPodsReady on the real program: pods that never become ready are sent back, then for good.
+from conditions import condition
 from conftest import QUEUES, both
 
 CONFIG = """
@@ -25,10 +26,6 @@ spec:
         readinessProbe: {exec: {command: ["false"]}, periodSeconds: 1}
         resources: {requests: {cpu: 100m}}
 """
-
-
-def condition(thing: dict, kind: str) -> dict:
-    return next((c for c in thing.get("status", {}).get("conditions", []) if c["type"] == kind), {})
 
 
 @both

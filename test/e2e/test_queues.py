@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from conditions import condition
 from conftest import QUEUES, both, job
 
 
@@ -13,10 +14,6 @@ def raw(muster, path: str) -> str:
                           timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def condition(thing: dict, kind: str) -> dict:
-    return next((c for c in thing.get("status", {}).get("conditions", []) if c["type"] == kind), {})
 
 
 def done(muster, name: str, ns: str = "sandbox") -> bool:

@@ -4,8 +4,8 @@ import decimal
 import json
 import tarfile
 
+from conditions import condition, is_true
 from conftest import ROOT
-from outside import is_true
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 PLURALS = {"ResourceFlavor": "resourceflavors", "ClusterQueue": "clusterqueues", "Cohort": "cohorts", "Topology": "topologies",
@@ -95,10 +95,6 @@ def pod_set_of(short: dict) -> dict:
 
 def container(name: str, requests: dict) -> dict:
     return {"name": name, "image": "none", "resources": {"requests": requests}}
-
-
-def condition(thing: dict, kind: str) -> dict:
-    return next((each for each in thing.get("status", {}).get("conditions", []) if each["type"] == kind), {})
 
 
 def holds(workload: dict) -> bool:

@@ -10,8 +10,9 @@ import threading
 import time
 
 import oracle_cases as words
-from oracle_cases import KUEUE, condition, holds, path_of
-from outside import PATCH, Client, is_true
+from conditions import condition, is_true
+from oracle_cases import KUEUE, holds, path_of
+from outside import PATCH, Client
 from scenario_player import now
 from watching import Watch
 

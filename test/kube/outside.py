@@ -3,6 +3,7 @@
 import collections
 
 from client import PATCH, Client  # noqa: F401  (tests take them from here)
+from conditions import is_true  # noqa: F401
 from watching import Watch
 
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
@@ -11,10 +12,6 @@ WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
 def holds(workload: dict) -> dict:
     """What a Workload holds of its queue: its admission, until it is finished."""
     return {} if is_true(workload, "Finished") else workload.get("status", {}).get("admission") or {}
-
-
-def is_true(thing: dict, kind: str) -> bool:
-    return any(c["type"] == kind and c["status"] == "True" for c in thing.get("status", {}).get("conditions", []))
 
 
 def cpus(text: str) -> int:
