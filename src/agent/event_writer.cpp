@@ -1,8 +1,6 @@
 // agent/event_writer.cpp - see event_writer.h.
 #include "agent/event_writer.h"
 
-#include <cstdio>
-
 #include "base/hash.h"
 #include "kube/request.h"
 
@@ -20,9 +18,7 @@ void EventWriter::record(const api::Value& pod, const PodEvent& event) {
     const std::string ns = metadata["namespace"].text();
     const std::string uid = metadata["uid"].text();
     const auto hash = stable_hash(event.message, stable_hash(event.reason, stable_hash(uid)));
-    char digits[20];
-    std::snprintf(digits, sizeof(digits), ".%016llx", static_cast<unsigned long long>(hash));
-    const std::string name = metadata["name"].text().substr(0, 200) + digits;
+    const std::string name = metadata["name"].text().substr(0, 200) + "." + to_digits(hash);
     const std::string now = to_rfc3339(loop_.now());
     if (counts_.size() > kKept) counts_.clear();
     const std::int64_t count = ++counts_[ns + "/" + name];

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <vector>
@@ -374,9 +373,7 @@ int run_holder(const std::string& directory, int ready_fd) {
             say("busy");
             return 1;
         }
-        char name[32];
-        std::snprintf(name, sizeof(name), "muster-%016llx",
-                      static_cast<unsigned long long>(stable_hash(directory)));
+        const std::string name = "muster-" + to_digits(stable_hash(directory));
         // Before the namespaces: inside them these files belong to nobody.
         CgroupTree groups = claim_cgroups(name);
         const bool rootless = enter_namespaces();

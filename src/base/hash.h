@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace muster {
@@ -14,6 +15,14 @@ constexpr std::uint64_t stable_hash(std::string_view text,
         start *= 0x100000001b3ULL;
     }
     return start;
+}
+
+/// A hash as it stands in names: 16 hexadecimal digits.
+inline std::string to_digits(std::uint64_t hash) {
+    std::string text(16, '0');
+    for (auto digit = text.rbegin(); hash != 0; ++digit, hash >>= 4)
+        *digit = "0123456789abcdef"[hash & 15];
+    return text;
 }
 
 }  // namespace muster

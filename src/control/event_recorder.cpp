@@ -3,7 +3,6 @@
 #include "control/event_recorder.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "api/guest_kinds.h"
@@ -24,9 +23,7 @@ std::string name_of(const Event& event, std::string_view uid) {
     for (const std::string* part : {&event.type, &event.reason, &event.message}) {
         hash = stable_hash(*part, stable_hash("\n", hash));
     }
-    char digits[17];
-    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
-    return event.about.name.substr(0, 200) + "." + digits;
+    return event.about.name.substr(0, 200) + "." + to_digits(hash);
 }
 
 }  // namespace
