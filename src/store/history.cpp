@@ -1,10 +1,19 @@
 // store/history.cpp - keeping the newest changes within bounds.
 #include "store/history.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include <zstd.h>
+
 #include "base/verify.h"
 
 namespace muster::store {
 namespace {
+
+constexpr int quickest = 1;  // Of zstd's levels.
 
 /// What a change costs: itself and the value that nobody else holds any more. The value that it
 /// made is the state's, until a later change has it as the value before.
@@ -12,17 +21,131 @@ std::size_t cost_of(const Change& change) {
     return sizeof(Change) + change.key.size() + (change.before ? change.before->size() : 0);
 }
 
+void put_number(std::string& plain, std::uint64_t number) {
+    plain.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+void put_value(std::string& plain, const Bytes& value) {
+    put_number(plain, value ? value->size() + 1 : 0);
+    if (value) plain += *value;
+}
+
+void put_change(std::string& plain, const Change& change) {
+    put_number(plain, change.key.size());
+    plain += change.key;
+    put_number(plain, static_cast<std::uint64_t>(change.before_revision));
+    put_value(plain, change.before);
+    put_value(plain, change.after);
+}
+
+/// Takes from the front what the functions above put there.
+class Taker {
+public:
+    explicit Taker(std::string_view rest) : rest_(rest) {}
+
+    std::uint64_t number() {
+        std::uint64_t number = 0;
+        std::memcpy(&number, text(sizeof number).data(), sizeof number);
+        return number;
+    }
+    std::string_view text(std::size_t size) {
+        VERIFY(size <= rest_.size());
+        const std::string_view taken = rest_.substr(0, size);
+        rest_.remove_prefix(size);
+        return taken;
+    }
+    /// Of a value that may be null, what `value` makes bytes of.
+    std::string_view value_text() {
+        const std::uint64_t size = number();
+        return size == 0 ? std::string_view() : text(size - 1);
+    }
+
+private:
+    std::string_view rest_;
+};
+
+Bytes value_of(std::string_view text) {
+    return text.data() == nullptr ? nullptr : make_bytes(std::string(text));
+}
+
 }  // namespace
 
 void History::add(Change change) {
-    VERIFY(change.revision == forgotten_ + static_cast<Revision>(changes_.size()) + 1);
-    bytes_ += cost_of(change);
-    changes_.push_back(std::move(change));
-    while (changes_.size() > limits_.changes || bytes_ > limits_.bytes) {
-        bytes_ -= cost_of(changes_.front());
-        forgotten_ = changes_.front().revision;
-        changes_.pop_front();
-        if (changes_.empty()) break;
+    const auto kept = static_cast<Revision>(packed_changes_ + recent_.size());
+    VERIFY(change.revision == forgotten_ + kept + 1);
+    const std::size_t cost = cost_of(change);
+    bytes_ += cost;
+    recent_bytes_ += cost;
+    recent_.push_back(std::move(change));
+    if (recent_.size() >= 2 * changes_of_block || recent_bytes_ > limits_.bytes / 2) pack_oldest();
+    while (packed_changes_ + recent_.size() > limits_.changes || bytes_ > limits_.bytes) {
+        forget_oldest();
+        if (blocks_.empty() && recent_.empty()) break;
+    }
+}
+
+void History::pack_oldest() {
+    Block block;
+    block.changes = std::min(changes_of_block, recent_.size());
+    block.newest = recent_[block.changes - 1].revision;
+    std::string plain;
+    for (std::size_t i = 0; i < block.changes; ++i) {
+        put_change(plain, recent_.front());
+        const std::size_t cost = cost_of(recent_.front());
+        bytes_ -= cost;
+        recent_bytes_ -= cost;
+        recent_.pop_front();
+    }
+    block.plain_size = plain.size();
+    std::string packed(ZSTD_compressBound(plain.size()), '\0');
+    const std::size_t size =
+        ZSTD_compress(packed.data(), packed.size(), plain.data(), plain.size(), quickest);
+    VERIFY(ZSTD_isError(size) == 0);
+    block.packed.assign(packed, 0, size);
+    bytes_ += sizeof(Block) + size;
+    packed_changes_ += block.changes;
+    blocks_.push_back(std::move(block));
+}
+
+void History::forget_oldest() {
+    if (blocks_.empty()) {
+        const std::size_t cost = cost_of(recent_.front());
+        bytes_ -= cost;
+        recent_bytes_ -= cost;
+        forgotten_ = recent_.front().revision;
+        recent_.pop_front();
+        return;
+    }
+    const Block& oldest = blocks_.front();
+    bytes_ -= sizeof(Block) + oldest.packed.size();
+    packed_changes_ -= oldest.changes;
+    forgotten_ = oldest.newest;
+    blocks_.pop_front();
+}
+
+void History::each_after(Revision since, std::string_view prefix,
+                         const std::function<void(const Change&)>& visit) const {
+    std::string plain;
+    for (const Block& block : blocks_) {
+        if (block.newest <= since) continue;
+        plain.resize(block.plain_size);
+        const std::size_t size =
+            ZSTD_decompress(plain.data(), plain.size(), block.packed.data(), block.packed.size());
+        VERIFY(size == plain.size());
+        Taker taker(plain);
+        Revision revision = block.newest - static_cast<Revision>(block.changes);
+        for (std::size_t i = 0; i < block.changes; ++i) {
+            const std::string_view key = taker.text(taker.number());
+            const auto before_revision = static_cast<Revision>(taker.number());
+            const std::string_view before = taker.value_text();
+            const std::string_view after = taker.value_text();
+            ++revision;
+            if (revision <= since || !key.starts_with(prefix)) continue;
+            visit({std::string(key), value_of(before), value_of(after), revision, before_revision});
+        }
+    }
+    for (const Change& change : recent_) {
+        if (change.revision > since && change.key.starts_with(prefix)) visit(change);
     }
 }
 

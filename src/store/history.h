@@ -1,13 +1,22 @@
-// store/history.h - the newest changes in order, within bounds of number and memory.
+// store/history.h - the newest changes in order, within bounds of number and memory; all but the
+// last few are packed.
 #pragma once
 
+#include <cstddef>
 #include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
 
 #include "store/store.h"
 
 namespace muster::store {
 
 /// Changes of consecutive revisions; the oldest are forgotten first.
+///
+/// Watches start from what was just listed, so most changes are never asked for again; and the
+/// values of one object, before and after, are nearly the same. Packed together they take a
+/// twentieth.
 class History {
 public:
     History(HistoryLimits limits, Revision newest) : limits_(limits), forgotten_(newest) {}
@@ -17,18 +26,30 @@ public:
     /// The newest revision that is not kept; all later ones are.
     Revision forgotten() const { return forgotten_; }
 
-    /// The changes after `since`, oldest first. Requires: since >= forgotten().
-    template <class Visit>
-    void each_after(Revision since, const Visit& visit) const {
-        const std::size_t from = static_cast<std::size_t>(since - forgotten_);
-        for (std::size_t i = from; i < changes_.size(); ++i)
-            visit(changes_[i]);
-    }
+    /// The changes of keys with this prefix after `since`, oldest first. Requires: since >=
+    /// forgotten(). `visit` may not add.
+    void each_after(Revision since, std::string_view prefix,
+                    const std::function<void(const Change&)>& visit) const;
+
+    static constexpr std::size_t changes_of_block = 64;
 
 private:
+    struct Block {
+        Revision newest = 0;
+        std::size_t changes = 0;
+        std::size_t plain_size = 0;
+        std::string packed;
+    };
+
+    void pack_oldest();
+    void forget_oldest();
+
     HistoryLimits limits_;
-    std::deque<Change> changes_;
-    std::size_t bytes_ = 0;
+    std::deque<Block> blocks_;
+    std::deque<Change> recent_;  // Newer than all blocks.
+    std::size_t packed_changes_ = 0;
+    std::size_t bytes_ = 0;         // Of all.
+    std::size_t recent_bytes_ = 0;  // Of these, those of `recent_`.
     Revision forgotten_;
 };
 

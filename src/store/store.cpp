@@ -174,9 +174,7 @@ std::optional<Store::WatchId> Store::watch(std::string prefix, Revision since, W
     state_->committing = true;
     const Revision seen = std::max(since, revision());
     if (since < revision()) {
-        state_->history.each_after(since, [&](const Change& change) {
-            if (change.key.starts_with(prefix)) watcher(change);
-        });
+        state_->history.each_after(since, prefix, watcher);
     }
     const WatchId id = state_->watches.add(std::move(prefix), seen, std::move(watcher));
     if (outermost) {

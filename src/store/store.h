@@ -38,7 +38,7 @@ struct Change {
 /// How much of the past is kept for watches that start late: whatever is reached first.
 struct HistoryLimits {
     std::size_t changes = 50'000;
-    std::size_t bytes = 16 << 20;  // Of values that only history still holds, and of bookkeeping.
+    std::size_t bytes = 4 << 20;  // Of what only history still holds, packed, and of bookkeeping.
 };
 
 /// What a write finds when it is staged.

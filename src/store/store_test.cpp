@@ -119,13 +119,58 @@ TEST_CASE("a watch starts from what history holds, and is refused before that") 
     CHECK(world.seen == Seen{"6 k6 ->v", "7 k7 ->v", "8 k8 ->v", "8 k8 ->v"});
 }
 
+/// A text that cannot be packed.
+std::string noise(std::size_t size, std::uint64_t seed) {
+    Random random(seed);
+    std::string text(size, ' ');
+    for (char& c : text)
+        c = static_cast<char>(random.below(256));
+    return text;
+}
+
 TEST_CASE("history is bounded by the memory of what only it holds") {
-    World world(HistoryLimits{1000, 3000});
-    CHECK(world.put("a", std::string(1000, 'x'), 0) == Staged::accepted);
-    for (Revision i = 1; i <= 5; ++i)
-        CHECK(world.put("a", std::string(1000, 'y'), i) == Staged::accepted);
+    World world(HistoryLimits{1000, 30'000});
+    CHECK(world.put("a", noise(1000, 1), 0) == Staged::accepted);
+    for (Revision i = 1; i <= 99; ++i)
+        CHECK(world.put("a", noise(1000, static_cast<std::uint64_t>(i)), i) == Staged::accepted);
     world.loop.run();
-    CHECK(world.store->oldest_watchable() == 4);
+    CHECK(world.store->oldest_watchable() >= 100 - 30);
+    CHECK(world.store->oldest_watchable() < 100 - 10);
+    CHECK(!world.watch("", world.store->oldest_watchable() - 1));
+    REQUIRE(world.watch("", world.store->oldest_watchable()));
+    CHECK(world.seen.size() == static_cast<std::size_t>(100 - world.store->oldest_watchable()));
+}
+
+TEST_CASE("what is packed in history is told as it was, and an object's versions take little") {
+    World told;
+    World late(HistoryLimits{10'000, 400'000});
+    const std::string object = noise(3000, 7);
+    std::map<std::string, Revision> versions;
+    told.watch("k", 0);
+    Random random(3);
+    for (Revision revision = 1; revision <= 1000; ++revision) {
+        const std::string key =
+            (random.below(8) == 0 ? "q" : "k") + std::to_string(random.below(20));
+        Revision& version = versions[key];
+        const bool gone = version != 0 && random.below(4) == 0;
+        const std::string value = random.below(9) == 0 ? "" : object + std::to_string(revision);
+        for (World* world : {&told, &late}) {
+            const Staged staged =
+                gone ? world->remove(key, version) : world->put(key, value, version);
+            REQUIRE(staged == Staged::accepted);
+        }
+        version = gone ? 0 : revision;
+    }
+    told.loop.run();
+    late.loop.run();
+    CHECK(late.store->oldest_watchable() == 0);
+    for (const Revision since : {0, 1, 63, 64, 65, 500, 990, 1000}) {
+        late.seen.clear();
+        REQUIRE(late.watch("k", since));
+        Seen expected = told.seen;
+        std::erase_if(expected, [&](const std::string& line) { return std::stoll(line) <= since; });
+        CHECK(late.seen == expected);
+    }
 }
 
 TEST_CASE("a watcher may stage, watch and unwatch, and hears of nothing twice") {
