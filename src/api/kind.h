@@ -2,6 +2,8 @@
 // columns.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,6 +40,15 @@ struct Key {
     friend auto operator<=>(const Key&, const Key&) = default;
 };
 std::string to_text(const Key& key);  // "pods/default/web-0", "clusterqueues.kueue.x-k8s.io/team-a"
+
+/// For tables by key; where order matters there are the ordered ones.
+struct KeyHash {
+    // Not noexcept: so the standard library's tables remember each hash and walk without asking.
+    std::size_t operator()(const Key& key) const {
+        const std::size_t name = std::hash<std::string>()(key.name);
+        return (name * 31 + key.ns.hash()) * 31 + key.resource.plural.hash();
+    }
+};
 
 /// A column of `kubectl get`; `path` is a JSONPath as in a CRD (".status.state"). Built-in kinds
 /// whose columns need code (pods' READY) have a function in api/columns.h instead.

@@ -12,11 +12,11 @@ namespace {
 void add_owner(std::vector<api::Key>& keys, const kube::Object* object,
                const api::GroupResource& owner) {
     if (object == nullptr) return;
-    const api::Kind* kind = api::find_known_kind(owner.group, owner.plural);
     for (const api::Value& reference : object->value["metadata"]["ownerReferences"].items()) {
         if (!reference["controller"].boolean_or(false)) continue;
         const auto version = api::parse_group_version(reference["apiVersion"].text_or(""));
         if (version.group != owner.group) continue;
+        const api::Kind* kind = api::find_known_kind(owner.group, owner.plural);
         if (kind != nullptr && reference["kind"].text_or("") != kind->kind) continue;
         const std::string ns =
             kind != nullptr && !kind->namespaced ? std::string() : object->key.ns.text();

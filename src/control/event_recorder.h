@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "base/loop.h"
 #include "control/controller.h"
@@ -53,7 +53,7 @@ private:
     kube::Transport& transport_;
     Loop& loop_;
     // How often, by the event's name; forgotten as a whole when it grows large.
-    std::map<std::string, std::int64_t> written_;
+    std::unordered_map<std::string, std::int64_t> written_;
     std::deque<Waiting> waiting_;
     bool sending_ = false;
     bool stopped_ = false;

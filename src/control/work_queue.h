@@ -3,9 +3,10 @@
 #pragma once
 
 #include <deque>
-#include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "api/kind.h"
@@ -42,12 +43,16 @@ private:
     void finish(const api::Key& key);
     void forget_delay(const api::Key& key);
     std::deque<api::Key> ready_;
-    std::set<api::Key> in_line_;
-    std::set<api::Key> running_;
-    std::set<api::Key> woken_while_running_;
+    using Keys = std::unordered_set<api::Key, api::KeyHash>;
+    template <class T>
+    using ByKey = std::unordered_map<api::Key, T, api::KeyHash>;
+
+    Keys in_line_;
+    Keys running_;
+    Keys woken_while_running_;
     std::set<std::pair<Time, api::Key>> delayed_;
-    std::map<api::Key, Time> due_;
-    std::map<api::Key, int> failures_;
+    ByKey<Time> due_;
+    ByKey<int> failures_;
 };
 
 }  // namespace muster::control

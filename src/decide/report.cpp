@@ -27,12 +27,6 @@ bool is_open(const World& world, WorkloadId id) {
     return pending.is_strict() || !pending.is_blocked(world.class_of(id, *queue));
 }
 
-std::int64_t open_in(const World& world, const LocalQueueEntry& local) {
-    return std::count_if(local.members.begin(), local.members.end(), [&](WorkloadId id) {
-        return is_pending(world.workload(id)) && is_open(world, id);
-    });
-}
-
 void count_classes(const QueueEntry& entry, QueueReport& report) {
     const Pending& pending = entry.pending;
     const bool ready = entry.active == QueueReport::Active::ready;
@@ -143,8 +137,6 @@ std::optional<QueueReport> report_local_queue(const State& state, std::string_vi
     } else if (entry.active != QueueReport::Active::ready) {
         report.active = QueueReport::Active::cluster_queue_inactive;
     }
-    report.pending = pending_of(world, local);
-    report.inadmissible = report.pending - open_in(world, local);
     report.use = past_use_of(world, *id);
     report.flavors = quotas_of(world, entry);
     for (auto& [flavor, resources] : report.flavors) {
@@ -152,7 +144,12 @@ std::optional<QueueReport> report_local_queue(const State& state, std::string_vi
             use.used = use.borrowed = {};
     }
     for (const WorkloadId member : local.members) {
-        const auto& held = world.workload(member).held;
+        const WorkloadEntry& workload = world.workload(member);
+        if (is_pending(workload)) {
+            ++report.pending;
+            if (!is_open(world, member)) ++report.inadmissible;
+        }
+        const auto& held = workload.held;
         if (held == nullptr || held->queue != local.queue) continue;
         ++report.admitted;
         add_held(world, *held, report, &QueueReport::Use::used);

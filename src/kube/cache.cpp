@@ -44,10 +44,8 @@ ObjectPtr make_object(const api::GroupResource& resource, api::Value value) {
 }
 
 ObjectPtr Cache::find(const api::Key& key) const {
-    const auto kind = objects_.find(key.resource);
-    if (kind == objects_.end()) return nullptr;
-    const auto found = kind->second.find(Place{key.ns, key.name});
-    return found == kind->second.end() ? nullptr : *found;
+    const auto found = by_key_.find(key);
+    return found == by_key_.end() ? nullptr : (*found)->object;
 }
 
 std::vector<ObjectPtr> Cache::list(const api::GroupResource& resource, std::string_view ns) const {
@@ -55,8 +53,8 @@ std::vector<ObjectPtr> Cache::list(const api::GroupResource& resource, std::stri
     const auto kind = objects_.find(resource);
     if (kind == objects_.end()) return found;
     for (auto at = kind->second.lower_bound(Place{ns, ""}); at != kind->second.end(); ++at) {
-        if (!ns.empty() && (*at)->key.ns != ns) break;
-        found.push_back(*at);
+        if (!ns.empty() && at->object->key.ns != ns) break;
+        found.push_back(at->object);
     }
     return found;
 }
@@ -70,22 +68,37 @@ std::vector<ObjectPtr> Cache::owned_by(const api::GroupResource& resource,
 
 void Cache::put(ObjectPtr object) {
     VERIFY(object != nullptr);
-    remove(object->key);
-    const std::string owner = controller_uid(object->value);
-    if (!owner.empty()) by_owner_[{object->key.resource, owner}].insert(object);
-    objects_[object->key.resource].insert(std::move(object));
+    const auto found = by_key_.find(object->key);
+    if (found == by_key_.end()) {
+        add_to_owner(object);
+        by_key_.insert(objects_[object->key.resource].insert({std::move(object)}).first);
+        return;
+    }
+    const ObjectPtr& before = (*found)->object;
+    remove_from_owner(before);
+    add_to_owner(object);
+    (*found)->object = std::move(object);
 }
 
 void Cache::remove(const api::Key& key) {
-    const auto kind = objects_.find(key.resource);
-    if (kind == objects_.end()) return;
-    const auto found = kind->second.find(Place{key.ns, key.name});
-    if (found == kind->second.end()) return;
-    const ObjectPtr gone = *found;  // Both tables stand by its names, and `key` may be its own.
-    kind->second.erase(found);
-    const auto owned = by_owner_.find({gone->key.resource, controller_uid(gone->value)});
+    const auto found = by_key_.find(key);
+    if (found == by_key_.end()) return;
+    const Cells::const_iterator cell = *found;
+    const ObjectPtr gone = cell->object;  // The tables stand by its key, and `key` may be its own.
+    by_key_.erase(found);
+    objects_.at(gone->key.resource).erase(cell);
+    remove_from_owner(gone);
+}
+
+void Cache::add_to_owner(const ObjectPtr& object) {
+    const std::string owner = controller_uid(object->value);
+    if (!owner.empty()) by_owner_[{object->key.resource, owner}].insert(object);
+}
+
+void Cache::remove_from_owner(const ObjectPtr& object) {
+    const auto owned = by_owner_.find({object->key.resource, controller_uid(object->value)});
     if (owned == by_owner_.end()) return;
-    owned->second.erase(gone);
+    owned->second.erase(object);
     if (owned->second.empty()) by_owner_.erase(owned);
 }
 

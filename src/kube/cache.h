@@ -2,6 +2,7 @@
 // one writer.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -9,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,13 @@ ObjectPtr make_object(const api::GroupResource& resource, api::Value value);
 /// readers see their own writes.
 class Cache {
 public:
+    Cache() = default;
+    Cache(const Cache&) = delete;  // One table points into the other.
+    Cache& operator=(const Cache&) = delete;
+    Cache(Cache&&) = default;
+    Cache& operator=(Cache&&) = default;
+    ~Cache() = default;
+
     /// Null when not seen.
     ObjectPtr find(const api::Key& key) const;
     /// All of a kind in key order; in one namespace when `ns` is not empty.
@@ -61,15 +70,33 @@ public:
 
 private:
     using Place = std::pair<std::string_view, std::string_view>;  // Namespace and name.
+    /// Where an object stands; a newer one of the same key takes its place there.
+    struct Cell {
+        mutable ObjectPtr object;
+    };
     /// Objects of one kind stand by the names that they have themselves.
     struct ByPlace {
         using is_transparent = void;
         static Place place(const ObjectPtr& object) { return {object->key.ns, object->key.name}; }
+        static Place place(const Cell& cell) { return place(cell.object); }
         static Place place(const Place& place) { return place; }
         bool operator()(const auto& a, const auto& b) const { return place(a) < place(b); }
     };
+    using Cells = std::set<Cell, ByPlace>;
+    /// And all of them by key, for the one that is wanted: a walk down a tree of many is slow.
+    struct ByKey {
+        using is_transparent = void;
+        static const api::Key& key(Cells::const_iterator cell) { return cell->object->key; }
+        static const api::Key& key(const api::Key& key) { return key; }
+        std::size_t operator()(const auto& a) const { return api::KeyHash()(key(a)); }
+        bool operator()(const auto& a, const auto& b) const { return key(a) == key(b); }
+    };
 
-    std::map<api::GroupResource, std::set<ObjectPtr, ByPlace>> objects_;
+    void add_to_owner(const ObjectPtr& object);
+    void remove_from_owner(const ObjectPtr& object);
+
+    std::map<api::GroupResource, Cells> objects_;
+    std::unordered_set<Cells::const_iterator, ByKey, ByKey> by_key_;
     std::map<std::pair<api::GroupResource, std::string>, std::set<ObjectPtr, ByPlace>> by_owner_;
     api::Kinds kinds_;
     bool synced_ = false;

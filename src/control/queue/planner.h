@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -127,14 +128,14 @@ private:
     std::unique_ptr<QueueMetrics> metrics_;  // Null: nothing is counted.
     decide::State state_;
     std::set<api::Key> unfolded_;  // Seen to change since the last plan.
-    std::map<api::Key, Entry> entries_;
-    std::map<std::string, api::Key> key_of_;      // By id.
-    std::map<std::string, BoundPod> bound_pods_;  // By "ns/name": what was told to `state_`.
-    std::map<std::string, std::size_t> pods_of_;  // How many of these a workload has, by id.
-    std::set<api::Key> to_write_;                 // Workloads and AppWrappers to look at.
-    std::map<api::Key, api::Key> successors_;     // Of slices that are to be replaced.
-    std::set<api::Key> ending_wrappers_;          // Their quota goes back when their pods are gone.
-    std::map<api::Key, Eviction> evictions_;      // Of Workloads, decided and not yet seen.
+    std::unordered_map<api::Key, Entry, api::KeyHash> entries_;
+    std::unordered_map<std::string, api::Key> key_of_;  // By id.
+    std::map<std::string, BoundPod> bound_pods_;        // By "ns/name": what was told to `state_`.
+    std::map<std::string, std::size_t> pods_of_;        // How many of these a workload has, by id.
+    std::set<api::Key> to_write_;                       // Workloads and AppWrappers to look at.
+    std::map<api::Key, api::Key> successors_;           // Of slices that are to be replaced.
+    std::set<api::Key> ending_wrappers_;      // Their quota goes back when their pods are gone.
+    std::map<api::Key, Eviction> evictions_;  // Of Workloads, decided and not yet seen.
     std::set<api::Key> queues_to_write_;  // ClusterQueues and what they name, LocalQueues, Cohorts.
     std::set<api::Key> moved_in_;         // LocalQueues whose workloads have moved, or that went.
     std::map<api::Key, std::string> led_to_;  // LocalQueues to the names of their ClusterQueues.
