@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include <zstd.h>
@@ -68,7 +69,25 @@ Bytes value_of(std::string_view text) {
     return text.data() == nullptr ? nullptr : make_bytes(std::string(text));
 }
 
+/// A key up to its last slash.
+std::string_view folder_of(std::string_view key) {
+    return key.substr(0, key.rfind('/') + 1);
+}
+
 }  // namespace
+
+std::size_t History::Block::bytes() const {
+    std::size_t bytes = sizeof(Block) + packed.size();
+    for (const std::string& folder : folders)
+        bytes += sizeof folder + folder.size();
+    return bytes;
+}
+
+bool History::Block::may_have(std::string_view prefix) const {
+    return std::any_of(folders.begin(), folders.end(), [&](std::string_view folder) {
+        return folder.starts_with(prefix) || prefix.starts_with(folder);
+    });
+}
 
 void History::add(Change change) {
     const auto kept = static_cast<Revision>(packed_changes_ + recent_.size());
@@ -88,6 +107,10 @@ void History::pack_oldest() {
     Block block;
     block.changes = std::min(changes_of_block, recent_.size());
     block.newest = recent_[block.changes - 1].revision;
+    std::set<std::string_view> folders;
+    for (std::size_t i = 0; i < block.changes; ++i)
+        folders.insert(folder_of(recent_[i].key));
+    block.folders.assign(folders.begin(), folders.end());
     std::string plain;
     for (std::size_t i = 0; i < block.changes; ++i) {
         put_change(plain, recent_.front());
@@ -102,7 +125,7 @@ void History::pack_oldest() {
         ZSTD_compress(packed.data(), packed.size(), plain.data(), plain.size(), quickest);
     VERIFY(ZSTD_isError(size) == 0);
     block.packed.assign(packed, 0, size);
-    bytes_ += sizeof(Block) + size;
+    bytes_ += block.bytes();
     packed_changes_ += block.changes;
     blocks_.push_back(std::move(block));
 }
@@ -117,7 +140,7 @@ void History::forget_oldest() {
         return;
     }
     const Block& oldest = blocks_.front();
-    bytes_ -= sizeof(Block) + oldest.packed.size();
+    bytes_ -= oldest.bytes();
     packed_changes_ -= oldest.changes;
     forgotten_ = oldest.newest;
     blocks_.pop_front();
@@ -127,7 +150,7 @@ void History::each_after(Revision since, std::string_view prefix,
                          const std::function<void(const Change&)>& visit) const {
     std::string plain;
     for (const Block& block : blocks_) {
-        if (block.newest <= since) continue;
+        if (block.newest <= since || !block.may_have(prefix)) continue;
         plain.resize(block.plain_size);
         const std::size_t size =
             ZSTD_decompress(plain.data(), plain.size(), block.packed.data(), block.packed.size());

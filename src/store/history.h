@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/store.h"
 
@@ -39,6 +40,10 @@ private:
         std::size_t changes = 0;
         std::size_t plain_size = 0;
         std::string packed;
+        std::vector<std::string> folders;  // Of its keys: only who asks for one has it unpacked.
+
+        std::size_t bytes() const;
+        bool may_have(std::string_view prefix) const;
     };
 
     void pack_oldest();
