@@ -121,6 +121,24 @@ StatusError refused_by_webhook(const api::Admission::Denial& denied) {
             api::details_with(denied.causes)};
 }
 
+void warn_of_host_name(Exchange& exchange, const api::Kind& kind, std::string_view name) {
+    const bool is_pod = is_core(kind, "pods");
+    const bool makes_pods = (kind.group == "apps" && kind.plural == "deployments") ||
+                            (kind.group == "batch" && kind.plural == "jobs");
+    if (!is_pod && !makes_pods) return;
+    std::string problems;
+    constexpr std::size_t label_max = 63;
+    if (name.size() > label_max) problems = "must be no more than 63 characters";
+    if (name.find('.') != std::string_view::npos)
+        problems += std::string(problems.empty() ? "" : " ") + "must not contain dots";
+    if (problems.empty()) return;
+    exchange.warnings.push_back(std::string("metadata.name: this is used in ") +
+                                (is_pod ? "the Pod's hostname" : "Pod names and hostnames") +
+                                ", which can result in surprising behavior; a DNS label is "
+                                "recommended: [" +
+                                problems + "]");
+}
+
 void check_namespace(Context& context, const Exchange& exchange, std::string_view ns,
                      std::string_view name) {
     const auto found = context.namespaces.find(ns);
@@ -209,7 +227,8 @@ void reset_status(const api::Kind& kind, Value& object) {
         object.set("status", Value::object({{"phase", "Active"}}));
     } else if (is_core(kind, "services")) {
         object.set("status", Value::object({{"loadBalancer", Value::object()}}));
-    } else if (kind.group == "batch" && kind.plural == "jobs") {
+    } else if ((kind.group == "batch" && kind.plural == "jobs") ||
+               (kind.group == "apps" && kind.plural == "deployments")) {
         object.set("status", Value::object());
     } else if (kind.group == "kueue.x-k8s.io" && kind.plural == "localqueues") {
         // Nothing can be in a queue that was not there: its columns are true from the start.

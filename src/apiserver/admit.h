@@ -15,6 +15,9 @@ namespace muster::apiserver {
 void check_namespace(Context& context, const Exchange& exchange, std::string_view ns,
                      std::string_view name);
 
+/// Pods are hosts by their names: a name that is no host name is warned of once it is taken.
+void warn_of_host_name(Exchange& exchange, const api::Kind& kind, std::string_view name);
+
 /// As the API server passes on what a webhook said.
 StatusError refused_by_webhook(const api::Admission::Denial& denied);
 

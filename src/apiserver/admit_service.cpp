@@ -53,6 +53,9 @@ void set_address(Context& context, const api::Kind& kind, Value& service, const 
     }
     spec.set("clusterIP", wanted);
     spec.set("clusterIPs", Value::array({Value(wanted)}));
+    // Like the address they are given, not wanted: they are nobody's fields.
+    if (spec["ipFamilyPolicy"].text_or("").empty()) spec.set("ipFamilyPolicy", "SingleStack");
+    if (spec["ipFamilies"].empty()) spec.set("ipFamilies", Value::array({"IPv4"}));
 }
 
 bool is_lost_port(const Context& context, std::int64_t port, const std::set<std::int64_t>& mine) {

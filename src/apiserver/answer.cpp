@@ -113,6 +113,7 @@ void send_text(Exchange& exchange, int code, std::string text) {
 }
 
 void send_error(Exchange& exchange, const StatusError& error) {
+    if (error.is_page()) return send_text(exchange, 404, "404 page not found\n");
     Form form;
     form.yaml = exchange.form.yaml;
     form.pretty = exchange.form.pretty;

@@ -178,11 +178,44 @@ TEST_CASE("an unbound pod goes at once, a bound one gets its grace") {
     CHECK(server.get(pods + "/b")->status == 404);
 }
 
+TEST_CASE("a name that is no host name is warned of") {
+    TestServer server;
+    const ReplyPtr dots = server.post(pods, pod_named("a.b"));
+    CHECK(dots->status == 201);
+    CHECK(dots->headers.get("Warning") ==
+          "299 - \"metadata.name: this is used in the Pod's hostname, which can result in "
+          "surprising behavior; a DNS label is recommended: [must not contain dots]\"");
+    CHECK(server.post(pods, pod_named("a"))->headers.get("Warning").empty());
+}
+
+TEST_CASE("an eviction names its pod, and heeds the options of its deletion") {
+    TestServer server;
+    REQUIRE(server.post(pods, pod_named("b"))->status == 201);
+    const auto evict = [&](const std::string& name, const std::string& options) {
+        return server.post(pods + "/b/eviction", R"({"metadata":{"name":")" + name +
+                                                     R"("},"deleteOptions":)" + options + "}");
+    };
+    CHECK(evict("a", "{}")->status == 400);
+    CHECK(evict("b", R"({"dryRun":["All"]})")->status == 201);
+    CHECK(evict("b", R"({"preconditions":{"uid":"0"}})")->status == 409);
+    CHECK(server.get(pods + "/b")->status == 200);
+    CHECK(evict("b", "{}")->status == 201);
+    CHECK(server.get(pods + "/b")->status == 404);
+}
+
 TEST_CASE("a second binding is refused") {
     TestServer server;
     server.post(pods, pod_named("b"));
-    const std::string binding = R"({"target":{"kind":"Node","name":"n1"}})";
-    server.post(pods + "/b/binding", binding);
+    const std::string target = R"("target":{"kind":"Node","name":"n1"}})";
+    const std::string binding = R"({"metadata":{"name":"b"},)" + target;
+    CHECK(server.post(pods + "/b/binding", "{" + target)->message() ==
+          "name in URL does not match name in Binding object");
+    REQUIRE(server.post("/api/v1/namespaces/default/bindings", binding)->status == 201);
+    // The server's own doing: no change of what was asked for, and nobody's field.
+    const api::Value bound = server.get(pods + "/b")->json();
+    CHECK(bound["spec"]["nodeName"].text() == "n1");
+    CHECK(bound["metadata"]["generation"].integer_or(0) == 1);
+    CHECK(bound["metadata"]["managedFields"].size() == 1);
     const ReplyPtr reply = server.post(pods + "/b/binding", binding);
     CHECK(reply->status == 409);
     CHECK(reply->message() ==

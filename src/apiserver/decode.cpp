@@ -62,6 +62,10 @@ void check_type_is_text(const Value& object) {
     }
 }
 
+bool is_apply(const Exchange& exchange) {
+    return body_type(exchange.request) == BodyType::apply_patch;
+}
+
 /// apiVersion and kind must be those of the path. Built-in kinds may leave them out.
 void check_type(const Exchange& exchange, Value& object) {
     const api::Kind& kind = *exchange.kind;
@@ -77,14 +81,19 @@ void check_type(const Exchange& exchange, Value& object) {
         throw bad_request("Object 'apiVersion' is missing in '" +
                           api::to_json(object).substr(0, shown_body) + "'");
     }
+    // A patch that makes something else cannot be processed; what is sent so is a bad request.
+    const bool made = exchange.route.verb == "patch" && !is_apply(exchange);
+    const Reason reason = made ? Reason::invalid : Reason::bad_request;
     if (!given_version.empty() && given_version != api_version) {
-        throw bad_request("the API version in the data (" + given_version +
-                          ") does not match the expected API version (" + api_version + ")");
+        throw StatusError(reason, "the API version in the data (" + given_version +
+                                      ") does not match the expected API version (" + api_version +
+                                      ")");
     }
     if (!given_kind.empty() && given_kind != kind.kind) {
-        throw bad_request(given_kind + " in version \"" + exchange.version->name +
-                          "\" cannot be handled as a " + kind.kind + ": the kind in the data (" +
-                          given_kind + ") does not match the expected kind (" + kind.kind + ")");
+        throw StatusError(reason, given_kind + " in version \"" + exchange.version->name +
+                                      "\" cannot be handled as a " + kind.kind +
+                                      ": the kind in the data (" + given_kind +
+                                      ") does not match the expected kind (" + kind.kind + ")");
     }
     object.set("apiVersion", api_version);
     object.set("kind", kind.kind);
@@ -100,10 +109,6 @@ std::string joined(const std::vector<std::string>& texts) {
 std::string cannot_handle(const Exchange& exchange) {
     return exchange.kind->kind + " in version \"" + exchange.version->name +
            "\" cannot be handled as a " + exchange.kind->kind + ": ";
-}
-
-bool is_apply(const Exchange& exchange) {
-    return body_type(exchange.request) == BodyType::apply_patch;
 }
 
 /// The cause of a patch that makes what cannot be read.
@@ -138,11 +143,21 @@ void check_strictly(Exchange& exchange, const api::Schema& schema, const Value& 
         exchange.warnings.push_back(std::move(complaint));
 }
 
+/// The metadata of all kinds is typed.
+void check_metadata_types(const Exchange& exchange, const std::vector<api::FieldError>& wrong) {
+    if (exchange.route.verb == "patch") return;  // What a patch makes is invalid.
+    for (const api::FieldError& error : wrong) {
+        if (error.reason == "FieldValueTypeInvalid" && error.field.starts_with("metadata."))
+            throw bad_request(cannot_handle(exchange) + error.field + ": " + error.text);
+    }
+}
+
 /// Built-in kinds are typed: a wrong type cannot be decoded at all. Custom ones are invalid, and
 /// may break a rule with what the stored version does not have; all others are asked later.
 void check_types(const Exchange& exchange, const api::Schema& schema, const Value& object) {
     std::vector<api::FieldError> wrong = api::validate(schema, object);
     if (exchange.kind->custom) {
+        check_metadata_types(exchange, wrong);
         const bool converted = exchange.version->name != exchange.kind->storage;
         if (const auto silent = api::rules_not_asked(schema, wrong)) {
             wrong.push_back(*silent);
@@ -169,7 +184,7 @@ void check_types(const Exchange& exchange, const api::Schema& schema, const Valu
     }
 }
 
-/// In the metadata of built-in kinds nothing and an empty map or list are the same.
+/// In metadata nothing and an empty map or list are the same.
 void drop_what_is_empty(Value& object) {
     Value* metadata = object.find("metadata");
     if (metadata == nullptr || !metadata->is_object()) return;
@@ -238,10 +253,8 @@ Value typed_object(Exchange& exchange, Decoded decoded) {
     api::prune(schema, object);
     api::apply_defaults(schema, object);
     check_types(exchange, schema, object);
-    if (!exchange.kind->custom) {
-        api::canonicalize(schema, object);
-        drop_what_is_empty(object);
-    }
+    if (!exchange.kind->custom) api::canonicalize(schema, object);
+    drop_what_is_empty(object);
     return std::move(object);
 }
 

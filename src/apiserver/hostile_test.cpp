@@ -52,11 +52,18 @@ TEST_CASE("wrong kinds and versions") {
     CHECK(refused(server, server.apply(mine, R"({"apiVersion":"v1","data":{"a":"b"}})")) == 400);
     CHECK(server.apply(mine, R"({"kind":"ConfigMap"})")->message() ==
           "Incorrect version specified in apply patch. Specified patch version: , expected: v1");
-    CHECK(refused(server, server.post("/apis/nothing/v1/namespaces/default/x", "{}")) == 404);
+    // Nobody knows what that could have been: a page, as from kube-apiserver.
+    const ReplyPtr page = server.post("/apis/nothing/v1/namespaces/default/x", "{}");
+    CHECK(page->status == 404);
+    CHECK(page->text == "404 page not found\n");
+    CHECK(page->headers.get("Content-Type") == "text/plain; charset=utf-8");
     CHECK(refused(server, server.post("/api/v1/namespaces/default/nodes", "{}")) == 404);
     CHECK(refused(server, server.send(server.request("BREW", maps))) == 405);
     CHECK(refused(server, server.post(maps + "/x", "{}")) == 405);
     CHECK(refused(server, server.get("/api/v1/pods/x")) == 404);
+    CHECK(server.send(server.request("HEAD", maps))->status == 405);
+    REQUIRE(server.post(maps, R"({"metadata":{"name":"x"}})")->status == 201);
+    CHECK(refused(server, server.merge(maps + "/x", R"({"kind":"Pod"})")) == 422);
 }
 
 TEST_CASE("wrong types and names") {

@@ -174,13 +174,29 @@ void fill_new_identity(Context& context, const api::Kind& kind, Value& object) {
     if (has_generation(kind)) metadata.set("generation", 1);
 }
 
+namespace {
+
+/// Who writes over an object of some kinds says which state of it was seen.
+void check_unconditional(const api::Kind& kind, const std::string& name) {
+    const std::vector<api::FieldError> missing{{"FieldValueInvalid", "metadata.resourceVersion",
+                                                "Invalid value: 0: must be specified for an "
+                                                "update"}};
+    if (kind.custom) throw invalid(kind, name, missing);
+    if (kind.group == "admissionregistration.k8s.io" || kind.group == "coordination.k8s.io")
+        throw invalid(kind.resource(), name, missing);
+}
+
+}  // namespace
+
 void carry_metadata(const api::Kind& kind, const Value& old, store::Revision revision, Given given,
                     Value& object) {
     const std::string name = old["metadata"]["name"].text();
     const Value& before = old["metadata"];
     Value& metadata = object.at("metadata");
     const std::string version = metadata["resourceVersion"].text();
-    if (!version.empty() && version != "0" && version != std::to_string(revision)) {
+    if (version.empty() || version == "0") {
+        check_unconditional(kind, name);
+    } else if (version != std::to_string(revision)) {
         throw modified(kind.resource(), name);
     }
     if (given == Given::by_patch) check_kept(kind, old, object);
@@ -211,13 +227,18 @@ bool has_generation(const api::Kind& kind) {
     return kind.group.empty() && kind.plural == "pods";
 }
 
-void count_generation(const api::Kind& kind, const Value& old, Value& object) {
-    if (!has_generation(kind)) return;
+void count_generation(const api::Kind& kind, std::string_view subresource, const Value& old,
+                      Value& object) {
+    // A PriorityClass stays in its first; where a pod runs is not what was asked for.
+    if (!has_generation(kind) || kind.group == "scheduling.k8s.io" || subresource == "binding")
+        return;
     const auto counts = [&](const std::string& key) {
         return key != "metadata" && key != "apiVersion" && key != "kind" &&
                !(key == "status" && kind.has_status);
     };
-    bool differs = false;
+    // What a rollout looks at beside the spec.
+    bool differs = subresource.empty() && kind.group == "apps" && kind.plural == "deployments" &&
+                   !(object["metadata"]["annotations"] == old["metadata"]["annotations"]);
     for (const auto& member : object.members()) {
         if (counts(member.key) && !(member.value == old[member.key])) differs = true;
     }

@@ -27,7 +27,8 @@ void carry_metadata(const api::Kind& kind, const api::Value& old, store::Revisio
                     Given given, api::Value& object);
 
 /// One more when anything but metadata and status differs, for kinds that count.
-void count_generation(const api::Kind& kind, const api::Value& old, api::Value& object);
+void count_generation(const api::Kind& kind, std::string_view subresource, const api::Value& old,
+                      api::Value& object);
 bool has_generation(const api::Kind& kind);
 
 /// Labels, annotations, owner references, finalizers: what the API server demands of them.

@@ -105,6 +105,9 @@ PatchBody read_patch(Exchange& exchange, BodyType type) {
     patch.value = std::move(std::get<api::Parsed>(parsed).value);
     patch.duplicates = std::move(std::get<api::Parsed>(parsed).duplicates);
     const bool list = patch.type == BodyType::json_patch;
+    // As Go reads it: no operations, no fields. A merge of it would be another object.
+    if (patch.value.is_null() && patch.type != BodyType::merge_patch)
+        patch.value = list ? Value::array() : Value::object();
     if (list ? !patch.value.is_array() : !patch.value.is_object()) {
         throw bad_request(std::string("error decoding patch: it must be a JSON ") +
                           (list ? "array of operations" : "object"));

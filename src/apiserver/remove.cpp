@@ -52,10 +52,7 @@ Value options_of(Exchange& exchange) {
     Value options = in_body ? typed_body(exchange, "v1", "DeleteOptions", Strictness::none)
                             : options_of_query(exchange.request);
     check_delete_options(options);
-    // {"dryRun": ["All"]} in the body means the same as in the query.
-    if (options["dryRun"][0].text_or("") == "All" && !exchange.is_dry_run()) {
-        exchange.request.query.emplace_back("dryRun", "All");
-    }
+    heed_dry_run(exchange, options);
     return options;
 }
 
@@ -322,6 +319,11 @@ void remove_next(Context& context, const ExchangePtr& exchange,
 }
 
 }  // namespace
+
+void heed_dry_run(Exchange& exchange, const Value& options) {
+    if (options["dryRun"][0].text_or("") == "All" && !exchange.is_dry_run())
+        exchange.request.query.emplace_back("dryRun", "All");
+}
 
 void serve_delete_collection(Context& context, const ExchangePtr& exchange) {
     const auto round = std::make_shared<Round>();

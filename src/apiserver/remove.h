@@ -13,6 +13,9 @@ namespace muster::apiserver {
 void serve_delete(Context& context, const ExchangePtr& exchange);
 void serve_delete_collection(Context& context, const ExchangePtr& exchange);
 
+/// {"dryRun": ["All"]} in DeleteOptions means the same as in the query.
+void heed_dry_run(Exchange& exchange, const api::Value& options);
+
 /// How a removal ends: gone at once, or marked and waiting.
 struct Removal {
     bool gone = false;

@@ -9,6 +9,7 @@
 #include "apiserver/authenticate.h"
 #include "apiserver/bootstrap.h"
 #include "apiserver/commit.h"
+#include "apiserver/decode.h"
 #include "apiserver/discovery.h"
 #include "apiserver/exchange.h"
 #include "apiserver/health.h"
@@ -59,21 +60,34 @@ void authorize(Context& context, const Exchange& exchange) {
     throw forbidden({attributes.group, attributes.resource}, attributes.name, why);
 }
 
+/// Whether the group is the server's own; the paths of all others are only known while somebody has
+/// defined them.
+bool is_built_in(std::string_view group) {
+    const std::vector<api::Kind>& kinds = api::all_kinds();
+    return std::any_of(kinds.begin(), kinds.end(),
+                       [&](const api::Kind& kind) { return kind.group == group && !kind.custom; });
+}
+
 /// Finds kind and version of the path; the reviews have none that is kept.
 void find_served(Context& context, Exchange& exchange) {
     const Route& route = exchange.route;
     exchange.held = context.kinds.find_shared(route.group, route.plural);
     exchange.kind = exchange.held.get();
-    if (exchange.kind == nullptr) throw no_such_resource();
+    const bool custom =
+        exchange.kind != nullptr ? exchange.kind->custom : !is_built_in(route.group);
+    const auto nothing_there = [&] { return custom ? page_not_found() : no_such_resource(); };
+    if (exchange.kind == nullptr) throw nothing_there();
     exchange.version = exchange.kind->find_version(route.version);
-    if (exchange.version == nullptr) throw no_such_resource();
-    if (!exchange.kind->namespaced && !route.ns.empty()) throw no_such_resource();
+    if (exchange.version == nullptr) throw nothing_there();
+    if (!exchange.kind->namespaced && !route.ns.empty()) throw nothing_there();
     if (exchange.kind->namespaced && route.ns.empty() && !route.name.empty() &&
         route.verb != "watch") {
-        throw no_such_resource();
+        throw nothing_there();
     }
     if (exchange.kind->namespaced && route.ns.empty() && route.verb == "create")
-        throw method_not_allowed();
+        throw custom ? page_not_found() : method_not_allowed();
+    const bool passed_on = route.subresource == "proxy";
+    if (exchange.request.method == "HEAD" && !custom && !passed_on) throw method_not_allowed();
     if (exchange.version->deprecated) {
         exchange.warnings.push_back(api::deprecation_warning(*exchange.kind, *exchange.version));
     }
@@ -101,6 +115,14 @@ bool serve_view(Context& context, const ExchangePtr& exchange) {
     return false;
 }
 
+/// POST bindings is POST pods/NAME/binding with the name in the body only.
+void name_bound_pod(Exchange& exchange) {
+    const api::Value binding = typed_body(exchange, "v1", "Binding");
+    exchange.route.plural = "pods";
+    exchange.route.name = binding["metadata"]["name"].text();
+    exchange.route.subresource = "binding";
+}
+
 void serve_resource(Context& context, const ExchangePtr& exchange) {
     const Route& route = exchange->route;
     if (serve_view(context, exchange)) return;
@@ -109,6 +131,7 @@ void serve_resource(Context& context, const ExchangePtr& exchange) {
             serve_review(context, exchange, *review);
             return;
         }
+        if (route.verb == "create") name_bound_pod(*exchange);
     }
     find_served(context, *exchange);
     describe(context, *exchange);
@@ -123,13 +146,15 @@ void serve_resource(Context& context, const ExchangePtr& exchange) {
         serve_list(context, exchange);
     } else if (verb == "watch") {
         serve_watch(context, exchange);
-    } else if (verb == "create" && route.name.empty()) {
+    } else if (verb == "create" && !status && (route.name.empty() || exchange->kind->custom)) {
         if (!exchange->kind->caveat.empty()) exchange->warnings.push_back(exchange->kind->caveat);
         serve_create(context, exchange);
     } else if (verb == "update" && !route.name.empty()) {
         serve_update(context, exchange);
     } else if (verb == "patch" && !route.name.empty()) {
         serve_patch(context, exchange);
+    } else if ((verb == "update" || verb == "patch") && exchange->kind->custom) {
+        throw bad_request("name must be provided");
     } else if (verb == "delete" && !status) {
         serve_delete(context, exchange);
     } else if (verb == "deletecollection" && !status && !is_namespaces(*exchange->kind)) {

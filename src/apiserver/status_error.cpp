@@ -146,6 +146,12 @@ StatusError no_such_resource() {
     return {Reason::not_found, "the server could not find the requested resource", Value::object()};
 }
 
+StatusError page_not_found() {
+    StatusError error = no_such_resource();
+    error.page_ = true;
+    return error;
+}
+
 StatusError method_not_allowed() {
     return {Reason::method_not_allowed,
             "the server does not allow this method on the requested resource", Value::object()};

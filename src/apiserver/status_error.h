@@ -29,11 +29,15 @@ public:
     }
     /// Null unless it was made of it.
     const api::Value& whole() const { return whole_; }
+    /// The answer is a page for people, not a Status: nobody knows what the path should be.
+    bool is_page() const { return page_; }
 
 private:
     int code_;
     api::Value details_;
     api::Value whole_;
+    bool page_ = false;
+    friend StatusError page_not_found();
 };
 
 /// The Status object that a client sees.
@@ -61,6 +65,7 @@ StatusError invalid_options(std::string_view kind, const std::vector<api::FieldE
 StatusError bad_request(const std::string& message);
 StatusError unauthorized();
 StatusError no_such_resource();
+StatusError page_not_found();
 StatusError method_not_allowed();
 StatusError expired(const std::string& message);
 StatusError unavailable(const std::string& message);

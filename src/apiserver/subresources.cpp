@@ -96,10 +96,23 @@ void connect(Context& context, const ExchangePtr& exchange,
     ask_all(context, exchange, reviewed, [&context, exchange, serve] { serve(context, exchange); });
 }
 
+Value created_status() {
+    Value status = success_status({});
+    status.set("code", 201);
+    return status;
+}
+
+/// What is posted about a pod names it.
+void check_same_name(const Exchange& exchange, const Value& body, const std::string& kind) {
+    if (body["metadata"]["name"].text_or("") == exchange.route.name) return;
+    throw bad_request("name in URL does not match name in " + kind + " object");
+}
+
 /// POST pods/NAME/binding (or bindings): the scheduler's word where a pod runs.
 void serve_binding(Context& context, const ExchangePtr& exchange) {
     demand(*exchange, "create");
     const Value binding = typed_body(*exchange, "v1", "Binding");
+    check_same_name(*exchange, binding, "Binding");
     const std::string node = binding["target"]["name"].text();
     const std::string target_kind(binding["target"]["kind"].text_or("Node"));
     if (node.empty() || (target_kind != "Node" && !target_kind.empty())) {
@@ -114,7 +127,7 @@ void serve_binding(Context& context, const ExchangePtr& exchange) {
         edit.change = [now = to_rfc3339(context.loop.now()),
                        binding = reviewed->object](Value& pod) { bind_pod(pod, binding, now); };
         edit.answer = [exchange](const Committed&) {
-            guarded(exchange, [exchange] { send_value(*exchange, 201, success_status({})); });
+            guarded(exchange, [exchange] { send_value(*exchange, 201, created_status()); });
         };
         edit.asked = Edit::Asked::already;
         edit_object(context, exchange, edit);
@@ -124,8 +137,10 @@ void serve_binding(Context& context, const ExchangePtr& exchange) {
 /// POST pods/NAME/eviction: a delete that a disruption budget could refuse; there are none here.
 void serve_eviction(Context& context, const ExchangePtr& exchange) {
     demand(*exchange, "create");
-    const auto reviewed = review_of_body(*exchange, "policy/v1", "Eviction",
-                                         typed_body(*exchange, "policy/v1", "Eviction"));
+    const Value eviction = typed_body(*exchange, "policy/v1", "Eviction");
+    check_same_name(*exchange, eviction, "Eviction");
+    heed_dry_run(*exchange, eviction["deleteOptions"]);
+    const auto reviewed = review_of_body(*exchange, "policy/v1", "Eviction", eviction);
     ask_all(context, exchange, reviewed, [&context, exchange, reviewed] {
         Removing removing;
         removing.ns = exchange->route.ns;
@@ -133,7 +148,7 @@ void serve_eviction(Context& context, const ExchangePtr& exchange) {
         removing.options = reviewed->object["deleteOptions"];
         removing.asked = Removing::Asked::already;
         removing.done = [exchange](const Removal&) {
-            guarded(exchange, [exchange] { send_value(*exchange, 201, success_status({})); });
+            guarded(exchange, [exchange] { send_value(*exchange, 201, created_status()); });
         };
         remove_object(context, exchange, removing);
     });

@@ -107,7 +107,8 @@ void keep_guarded_parts(const api::Kind& kind, std::string_view subresource, con
             result.set("metadata", object["metadata"]);
             result.at("metadata").set("ownerReferences", old["metadata"]["ownerReferences"]);
         }
-        for (const char* name : {"managedFields", "ownerReferences"}) {
+        if (kind.group == "apps") result.at("metadata").set("labels", old["metadata"]["labels"]);
+        for (const char* name : {"managedFields", "ownerReferences", "labels"}) {
             if (result["metadata"][name].is_null()) result.at("metadata").erase(name);
         }
         object = std::move(result);
@@ -218,6 +219,7 @@ void write_anew(const WritingPtr& writing) {
 void store_new(Writing& writing) {
     if (!newest_of(writing.context, writing.kind, writing.ns(), writing.name()).object.is_null())
         throw already_exists(writing.kind.resource(), writing.name());
+    warn_of_host_name(*writing.exchange, writing.kind, writing.name());
     if (writing.exchange->is_dry_run()) {
         send_object(writing.context, *writing.exchange, 201, writing.object(), nullptr);
         return;
@@ -231,7 +233,7 @@ void store_changed(Writing& writing) {
     Context& context = writing.context;
     const Newest& newest = writing.newest;
     Value& object = writing.object();
-    count_generation(kind, newest.object, object);
+    count_generation(kind, writing.subresource, newest.object, object);
     if (writing.exchange->is_dry_run() || same_but_version(newest.object, object)) {
         Committed committed;
         const bool same = !writing.exchange->is_dry_run();
@@ -424,18 +426,9 @@ void serve_create(Context& context, const ExchangePtr& exchange) {
 }
 
 void serve_update(Context& context, const ExchangePtr& exchange) {
-    const api::Kind& kind = *exchange->kind;
     Value object = typed_object(*exchange, decode_body(exchange->request));
     check_place(*exchange, object);
     Newest newest = present(context, *exchange);
-    if (object["metadata"]["resourceVersion"].text_or("").empty()) {
-        const std::vector<api::FieldError> missing{
-            {"FieldValueInvalid", "metadata.resourceVersion",
-             "Invalid value: 0: must be specified for an update"}};
-        if (kind.custom) throw invalid(kind, exchange->route.name, missing);
-        if (kind.group == "admissionregistration.k8s.io")
-            throw invalid(kind.resource(), exchange->route.name, missing);
-    }
     Tracking tracking = Tracking::record;
     object = stored_update(context, *exchange, newest, std::move(object), tracking);
     finish_update(changing(context, exchange, std::move(newest),
@@ -484,7 +477,10 @@ void edit_object(Context& context, const ExchangePtr& exchange, const Edit& edit
     writing.subresource = edit.subresource;
     writing.answer = edit.answer;
     writing.asks = edit.asked == Edit::Asked::now;
-    finish_update(std::move(writing), std::move(object), Tracking::record);
+    // Where a pod runs is nobody's field.
+    const bool binds = edit.subresource == "binding";
+    finish_update(std::move(writing), std::move(object),
+                  binds ? Tracking::already_done : Tracking::record);
 }
 
 }  // namespace muster::apiserver

@@ -225,8 +225,6 @@ void default_service(Value& service) {
     if ((*spec)["type"].text_or("") != "ClusterIP") {
         fill_empty_text(*spec, "externalTrafficPolicy", "Cluster");
     }
-    fill_empty_text(*spec, "ipFamilyPolicy", "SingleStack");
-    fill(*spec, "ipFamilies", Value::array({"IPv4"}));
 }
 
 void default_namespace(Value& ns) {

@@ -164,8 +164,8 @@ Value fixed_part(Value spec, const Value& old_spec) {
     if (!spec.is_object()) return spec;
     clear_images(spec, "containers");
     clear_images(spec, "initContainers");
-    for (const char* field : {"activeDeadlineSeconds", "tolerations", "schedulingGates",
-                              "terminationGracePeriodSeconds", "ephemeralContainers"}) {
+    for (const char* field :
+         {"activeDeadlineSeconds", "tolerations", "schedulingGates", "ephemeralContainers"}) {
         spec.erase(field);
     }
     if (old_spec["nodeName"].text_or("").empty()) spec.erase("nodeName");  // A binding.

@@ -24,4 +24,6 @@ DIFFERENCES: list[tuple[str, str]] = [
     (r"\.status: 500 \| 4\d\d$", NUMBERS),
     (r"^conflicts leases.* \| 2[67] P", UPSERT),
     (r"\.status: \(absent\) \| {\"admittedWorkloads\": 0", COUNTS),
+    (r"localqueues.*\.status\.(admitted|reserving|pending)Workloads: \(absent\) \| 0$", COUNTS),
+    (r"localqueues.*\.cells\[\d+\]: null \| 0$", COUNTS),
 ]
