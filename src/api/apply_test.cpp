@@ -176,6 +176,24 @@ TEST_CASE("managedFields can be cleared, and survive clients that do not know th
     }
 }
 
+TEST_CASE("what nobody owns any more is owned again from its first apply on") {
+    World world;
+    REQUIRE(world.apply("a", R"({"spec":{"nodeName":"n"}})"));
+    Value cleared = world.live;
+    cleared.at("metadata").set("uid", "1");
+    cleared.at("metadata").set("managedFields", value_of("[{}]"));
+    world.update("x", cleared);
+    CHECK(world.live["metadata"]["managedFields"].is_null());
+    Value changed = world.live;
+    changed.at("spec").set("nodeName", "m");
+    world.update("x", changed);
+    CHECK(world.live["metadata"]["managedFields"].is_null());
+    REQUIRE(world.apply("b", R"({"spec":{"nodeName":"m"}})"));
+    CHECK(world.owned_by("before-first-apply") == R"({"f:spec":{"f:nodeName":{}}})");
+    // Only a change of the object has a time.
+    CHECK(world.time_of("b").empty());
+}
+
 TEST_CASE("an object that was never tracked belongs to an updater of its own") {
     World world;
     world.live = value_of(R"({"metadata":{"name":"p"},"spec":{"nodeName":"n"}})");

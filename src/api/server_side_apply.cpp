@@ -150,9 +150,8 @@ public:
     Value finish() {
         take_from(owners_, changes_);
         me_.set = field_difference(me_.set, unowned_fields());
-        const bool same = before_ && before_->set == me_.set &&
-                          before_->api_version == me_.api_version && result_ == live_;
-        if (same) me_.time = before_->time;
+        // Only a change of the object has a time.
+        if (existed_ && result_ == live_) me_.time = before_ ? before_->time : "";
         if (!me_.set.empty()) owners_.push_back(std::move(me_));
         if (request_.manager == "kubectl" &&
             live_["metadata"]["annotations"].has(last_applied_annotation))
@@ -164,7 +163,7 @@ public:
 private:
     /// An object from before anything was tracked belongs to one made-up updater.
     void own_what_was_there() {
-        const Comparison all = compare_typed(schema_, Value::object(), live_);
+        const Comparison all = changes_of(schema_, Value::object(), live_);
         FieldSet set = owned_part(all);
         if (set.empty()) return;
         owners_.push_back({"before-first-apply", FieldOwner::Operation::update,
@@ -306,6 +305,8 @@ Value track_update(const Schema& schema, const Value& before, Value after,
         if (owners.empty()) owners = owners_of(before);
     }
     after = without_managed_fields(std::move(after));
+    // What nobody owns yet is tracked from its first apply on.
+    if (owners.empty() && !before["metadata"]["uid"].text_or("").empty()) return after;
     // The managedFields of `before` are a difference too, in a field that nobody owns.
     const Comparison changes = changes_of(schema, before, after);
     take_from(owners, changes);

@@ -364,7 +364,7 @@ TEST_CASE("what a mutating webhook makes is checked as any object is") {
     CHECK(status(R"([{"op":"add","path":"/unknown","value":1}])") == 201);
     CHECK(!server.get(maps + "/a")->json().has("unknown"));
     patch = R"([{"op":"add","path":"/metadata/managedFields","value":[{"manager":7}]}])";
-    const ReplyPtr owned = server.merge(maps + "/a", R"({"data":{"o":"1"}})");
+    const ReplyPtr owned = server.post(maps, R"({"metadata":{"name":"o"},"data":{"o":"1"}})");
     CHECK(owned->json()["metadata"]["managedFields"][0]["manager"].text() == "tester");
     patch = R"([{"op":"replace","path":"/metadata/uid","value":"mine"}])";
     const ReplyPtr mine = server.merge(maps + "/a", R"({"data":{"a":"b"}})");

@@ -113,6 +113,16 @@ api::AdmissionRequest request_of(Context& context, const Exchange& exchange, con
     return request;
 }
 
+/// What is in a namespace holds it: its controller takes this finalizer away once it is empty.
+void hold_namespace(Value& ns) {
+    Value& finalizers = ns.at("spec").at("finalizers");
+    if (!finalizers.is_array()) finalizers = Value::array();
+    for (const Value& each : finalizers.items()) {
+        if (each.text_or("") == "kubernetes") return;
+    }
+    finalizers.push("kubernetes");
+}
+
 }  // namespace
 
 StatusError refused_by_webhook(const api::Admission::Denial& denied) {
@@ -225,6 +235,7 @@ void reset_status(const api::Kind& kind, Value& object) {
         object.set("status", std::move(status));
     } else if (is_core(kind, "namespaces")) {
         object.set("status", Value::object({{"phase", "Active"}}));
+        hold_namespace(object);
     } else if (is_core(kind, "services")) {
         object.set("status", Value::object({{"loadBalancer", Value::object()}}));
     } else if ((kind.group == "batch" && kind.plural == "jobs") ||

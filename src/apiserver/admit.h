@@ -53,7 +53,8 @@ bool is_past(const Context& context, const api::Kind& kind, std::string_view sub
 /// True for nodes, which come with their status.
 bool keeps_first_status(const api::Kind& kind);
 
-/// What a new object's status starts as: nothing, but for the kinds that say otherwise.
+/// What a new object's status starts as: nothing, but for the kinds that say otherwise. A namespace
+/// also gets the finalizer that it starts with.
 void reset_status(const api::Kind& kind, api::Value& object);
 
 /// Guaranteed, Burstable or BestEffort, by the containers' requests and limits.

@@ -7,6 +7,7 @@
 
 #include "api/crd.h"
 #include "api/schema.h"
+#include "apiserver/admit.h"
 #include "apiserver/commit.h"
 #include "apiserver/definitions.h"
 #include "apiserver/metadata.h"
@@ -129,6 +130,7 @@ void create_what_every_cluster_has(Context& context, std::function<void()> done)
             fill_first_metadata(context, *kind, object);
             api::apply_defaults(*kind->find_version(version.version)->schema, object);
             if (kind->defaulting != nullptr) kind->defaulting(object);
+            reset_status(*kind, object);
             if (is_definition(*kind)) set_definition_status(context, object);
         } else if (object["kind"].text_or("") == "Namespace" || is_definition(*kind)) {
             continue;

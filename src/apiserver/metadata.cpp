@@ -206,9 +206,8 @@ void carry_metadata(const api::Kind& kind, const Value& old, store::Revision rev
                        "Precondition failed: UID in precondition: " + uid +
                            ", UID in object meta: " + before["uid"].text());
     }
-    for (const char* own :
-         {"name", "namespace", "uid", "creationTimestamp", "generation", "deletionTimestamp",
-          "deletionGracePeriodSeconds", "generateName", "resourceVersion"}) {
+    for (const char* own : {"name", "namespace", "uid", "creationTimestamp", "generation",
+                            "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"}) {
         if (before[own].is_null()) {
             metadata.erase(own);
         } else {
@@ -216,6 +215,32 @@ void carry_metadata(const api::Kind& kind, const Value& old, store::Revision rev
         }
     }
     metadata.erase("selfLink");
+}
+
+void check_place(const Exchange& exchange, const Value& object) {
+    const std::string name = object["metadata"]["name"].text();
+    if (name.empty()) {
+        throw bad_request("the name of the object (" + exchange.route.name +
+                          " based on URL) was undeterminable: name must be provided");
+    }
+    if (name != exchange.route.name) {
+        throw bad_request("the name of the object (" + name +
+                          ") does not match the name on the URL (" + exchange.route.name + ")");
+    }
+    const std::string ns = object["metadata"]["namespace"].text();
+    if (!ns.empty() && ns != exchange.route.ns) {
+        throw bad_request(
+            "the namespace of the provided object does not match the namespace sent on the "
+            "request");
+    }
+}
+
+void check_no_uid(const Exchange& exchange, const Value& object) {
+    const std::string uid = object["metadata"]["uid"].text();
+    if (uid.empty()) return;
+    throw conflict(exchange.kind->resource(), exchange.route.name,
+                   "uid mismatch: the provided object specified uid " + uid +
+                       ", and no existing object was found");
 }
 
 bool has_generation(const api::Kind& kind) {
@@ -253,6 +278,12 @@ std::vector<api::FieldError> validate_metadata(const api::Kind& kind, const Valu
                                                const Value& old) {
     std::vector<api::FieldError> errors;
     const Value& metadata = object["metadata"];
+    if (std::string base = metadata["generateName"].text(); !base.empty()) {
+        // What follows may end in anything but a dash.
+        if (base.size() > 1 && base.back() == '-') base.back() = 'a';
+        complain(errors, "metadata.generateName", metadata["generateName"].text_or(""),
+                 name_faults(kind, base));
+    }
     if (old.is_null()) {
         const std::string_view name = metadata["name"].text_or("");
         complain(errors, "metadata.name", name, name_faults(kind, name));

@@ -26,6 +26,12 @@ enum class Given { as_whole, by_patch };
 void carry_metadata(const api::Kind& kind, const api::Value& old, store::Revision revision,
                     Given given, api::Value& object);
 
+/// An object that is written must be the one that the path names. Throws StatusError (400).
+void check_place(const Exchange& exchange, const api::Value& object);
+
+/// An apply that makes an object may not say which one it means. Throws StatusError (409).
+void check_no_uid(const Exchange& exchange, const api::Value& object);
+
 /// One more when anything but metadata and status differs, for kinds that count.
 void count_generation(const api::Kind& kind, std::string_view subresource, const api::Value& old,
                       api::Value& object);

@@ -94,8 +94,6 @@ PatchBody read_patch(Exchange& exchange, BodyType type) {
             throw bad_request("metadata.managedFields must be nil");
         }
         patch.value = typed_part(exchange, std::move(decoded));
-        Value& metadata = patch.value.at("metadata");
-        if (metadata["name"].text_or("").empty()) metadata.set("name", exchange.route.name);
         return patch;
     }
     auto parsed = api::parse_json(*request.body);

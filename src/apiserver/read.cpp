@@ -62,14 +62,6 @@ Continue decode_continue(std::string_view token) {
     return {*revision, static_cast<std::size_t>(*returned), std::string(rest)};
 }
 
-/// What a list found.
-struct Page {
-    std::vector<store::Entry> entries;
-    store::Revision revision = 0;
-    std::string next;
-    std::optional<std::int64_t> remaining;
-};
-
 bool selected(const Selection& selection, const store::Entry& entry) {
     if (!selection.needs_object()) return selection.matches(entry.key, {});
     return selection.may_match(*entry.value) &&
@@ -114,27 +106,11 @@ Page read_page(Context& context, const Selection& selection, const Continue& fro
     }
 }
 
-std::string list_meta(const Page& page) {
+Value plain_list_meta(const Page& page) {
     Value meta = Value::object({{"resourceVersion", std::to_string(page.revision)}});
     if (!page.next.empty()) meta.set("continue", page.next);
     if (page.remaining) meta.set("remainingItemCount", *page.remaining);
-    return api::to_json(meta);
-}
-
-/// The items of a page in the version of the exchange.
-std::vector<Value> shown_items(Context& context, Exchange& exchange, const Page& page) {
-    std::vector<Value> trees;
-    std::vector<const Value*> all;
-    trees.reserve(page.entries.size());
-    for (const store::Entry& entry : page.entries)
-        trees.push_back(read_stored(*entry.value));
-    for (const Value& tree : trees)
-        all.push_back(&tree);
-    const std::string& version = exchange.version->name;
-    know_all(context, exchange, *exchange.kind, all, version);
-    for (Value& tree : trees)
-        tree = shown_in(context, exchange, *exchange.kind, std::move(tree), version);
-    return trees;
+    return meta;
 }
 
 /// The items of a page in the version of the exchange, as text where no tree is needed.
@@ -147,7 +123,8 @@ std::string list_text(Context& context, Exchange& exchange, const Page& page) {
                        form.meta_version + "\""
                  : "{\"kind\":\"" + exchange.kind->list_name() + "\",\"apiVersion\":\"" +
                        api::to_api_version({exchange.kind->group, exchange.version->name}) + "\"";
-    text += ",\"metadata\":" + list_meta(page) + ",\"items\":[";
+    const Value meta = metadata ? plain_list_meta(page) : list_meta(*exchange.kind, page);
+    text += ",\"metadata\":" + api::to_json(meta) + ",\"items\":[";
     std::size_t size = text.size() + 8;
     for (const store::Entry& entry : page.entries)
         size += entry.value->size() + 1;
@@ -168,10 +145,7 @@ std::string list_text(Context& context, Exchange& exchange, const Page& page) {
 Value list_table(Context& context, Exchange& exchange, const Page& page) {
     const Time now = context.loop.now();
     Value table = empty_table(*exchange.kind, *exchange.version, exchange.form);
-    Value meta = Value::object({{"resourceVersion", std::to_string(page.revision)}});
-    if (!page.next.empty()) meta.set("continue", page.next);
-    if (page.remaining) meta.set("remainingItemCount", *page.remaining);
-    table.set("metadata", std::move(meta));
+    table.set("metadata", plain_list_meta(page));
     Value& rows = table.at("rows");
     for (const Value& tree : shown_items(context, exchange, page))
         rows.push(table_row(*exchange.kind, *exchange.version, exchange.form, tree, now));
@@ -179,7 +153,23 @@ Value list_table(Context& context, Exchange& exchange, const Page& page) {
 }
 
 void answer_list(Context& context, const ExchangePtr& exchange, const Selection& selection) {
-    const net::Request& request = exchange->request;
+    const Page page = page_of(context, *exchange, selection);
+    if (exchange->form.shape == Form::Shape::table) {
+        send_value(*exchange, 200, list_table(context, *exchange, page));
+        return;
+    }
+    std::string text = list_text(context, *exchange, page);
+    if (exchange->form.yaml || exchange->form.pretty) {
+        send_value(*exchange, 200, read_stored(text));
+        return;
+    }
+    send_json(*exchange, 200, make_bytes(std::move(text)));
+}
+
+}  // namespace
+
+Page page_of(Context& context, const Exchange& exchange, const Selection& selection) {
+    const net::Request& request = exchange.request;
     Continue from;
     const std::string_view token = request.query_value("continue");
     const auto version = requested_version(request);
@@ -195,20 +185,29 @@ void answer_list(Context& context, const ExchangePtr& exchange, const Selection&
     std::size_t limit = 0;
     if (const auto number = query_number(request, "limit"); number && !selection.fields.name())
         limit = static_cast<std::size_t>(std::max<std::int64_t>(*number, 0));
-    Page page = read_page(context, selection, from, limit);
-    if (exchange->form.shape == Form::Shape::table) {
-        send_value(*exchange, 200, list_table(context, *exchange, page));
-        return;
-    }
-    std::string text = list_text(context, *exchange, page);
-    if (exchange->form.yaml || exchange->form.pretty) {
-        send_value(*exchange, 200, read_stored(text));
-        return;
-    }
-    send_json(*exchange, 200, make_bytes(std::move(text)));
+    return read_page(context, selection, from, limit);
 }
 
-}  // namespace
+Value list_meta(const api::Kind& kind, const Page& page) {
+    Value meta = plain_list_meta(page);
+    if (kind.custom && page.next.empty()) meta.set("continue", "");
+    return meta;
+}
+
+std::vector<Value> shown_items(Context& context, Exchange& exchange, const Page& page) {
+    std::vector<Value> trees;
+    std::vector<const Value*> all;
+    trees.reserve(page.entries.size());
+    for (const store::Entry& entry : page.entries)
+        trees.push_back(read_stored(*entry.value));
+    for (const Value& tree : trees)
+        all.push_back(&tree);
+    const std::string& version = exchange.version->name;
+    know_all(context, exchange, *exchange.kind, all, version);
+    for (Value& tree : trees)
+        tree = shown_in(context, exchange, *exchange.kind, std::move(tree), version);
+    return trees;
+}
 
 std::optional<std::int64_t> requested_version(const net::Request& request) {
     const std::string_view text = request.query_value("resourceVersion");

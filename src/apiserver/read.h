@@ -31,6 +31,25 @@ struct Selection {
     }
 };
 
+/// What a list found.
+struct Page {
+    std::vector<store::Entry> entries;
+    store::Revision revision = 0;
+    std::string next;                       // Where to go on; empty: this is all.
+    std::optional<std::int64_t> remaining;  // How many more there are, when that is known.
+};
+
+/// The page that the request asks for: `limit`, `continue`, `resourceVersion`. Throws StatusError
+/// (400, 410).
+Page page_of(Context& context, const Exchange& exchange, const Selection& selection);
+
+/// The metadata of a list in its own kind. Lists of added kinds say `continue` also when it is
+/// empty.
+api::Value list_meta(const api::Kind& kind, const Page& page);
+
+/// The items of a page in the version of the exchange.
+std::vector<api::Value> shown_items(Context& context, Exchange& exchange, const Page& page);
+
 /// Present objects that a selection selects, with their visible revision.
 std::vector<store::Entry> selected_entries(Context& context, const Selection& selection);
 

@@ -9,7 +9,6 @@
 
 #include "apiserver/admit.h"
 #include "apiserver/answer.h"
-#include "apiserver/conversions.h"
 #include "apiserver/decode.h"
 #include "apiserver/definitions.h"
 #include "apiserver/metadata.h"
@@ -52,6 +51,11 @@ Value options_of(Exchange& exchange) {
     Value options = in_body ? typed_body(exchange, "v1", "DeleteOptions", Strictness::none)
                             : options_of_query(exchange.request);
     check_delete_options(options);
+    // Once there is a body, nobody looks at the query.
+    if (in_body) {
+        std::erase_if(exchange.request.query,
+                      [](const auto& each) { return each.first == "dryRun"; });
+    }
     heed_dry_run(exchange, options);
     return options;
 }
@@ -121,8 +125,14 @@ std::int64_t grace_of(const api::Kind& kind, const Value& object, const Value& o
 }
 
 /// Sets or shortens the time by which the object is to be gone. False: nothing to change.
-bool mark(Context& context, Value& object, std::int64_t grace) {
+bool mark(Context& context, const api::Kind& kind, Value& object, std::int64_t grace) {
     Value& metadata = object.at("metadata");
+    if (is_core(kind, "namespaces")) {
+        // They know no grace: they are gone once they are empty.
+        if (!metadata["deletionTimestamp"].is_null()) return false;
+        metadata.set("deletionTimestamp", to_rfc3339(context.loop.now()));
+        return true;
+    }
     if (!metadata["deletionTimestamp"].is_null()) {
         const std::int64_t before = metadata["deletionGracePeriodSeconds"].integer_or(0);
         if (grace >= before) return false;
@@ -144,6 +154,13 @@ bool answers_with_object(const api::Kind& kind) {
            std::find(std::begin(kinds), std::end(kinds), kind.plural) != std::end(kinds);
 }
 
+/// The object at the revision that it came to.
+std::shared_ptr<const Value> with_version(const Committed& committed) {
+    Value object = *committed.object;
+    object.at("metadata").set("resourceVersion", std::to_string(committed.revision));
+    return std::make_shared<const Value>(std::move(object));
+}
+
 /// What is left to do once everybody agrees. Requires: `newest` is the newest state.
 void remove_now(Context& context, const ExchangePtr& exchange, const Removing& removing,
                 const Newest& newest) {
@@ -152,12 +169,17 @@ void remove_now(Context& context, const ExchangePtr& exchange, const Removing& r
     set_propagation(*exchange, kind, removing.options, object);
     const std::int64_t grace = grace_of(kind, object, removing.options);
     bool changed = !(object == newest.object);
-    if (mark(context, object, grace)) changed = true;
+    if (mark(context, kind, object, grace)) changed = true;
     if (is_core(kind, "namespaces")) object.at("status").set("phase", "Terminating");
     if (is_definition(kind)) begin_definition_removal(context, object);
     Removal removal;
     removal.gone = is_released(kind, object);
-    removal.last.object = std::make_shared<const Value>(removal.gone ? newest.object : object);
+    // A namespace is marked first, whatever it waits for; the next removal finds it so.
+    if (is_core(kind, "namespaces") && newest.object["metadata"]["deletionTimestamp"].is_null())
+        removal.gone = false;
+    // Pods are marked even when they go at once, the others are not.
+    const bool as_marked = !removal.gone || is_core(kind, "pods");
+    removal.last.object = std::make_shared<const Value>(as_marked ? object : newest.object);
     removal.last.revision = newest.revision;
     if (exchange->is_dry_run() || (!removal.gone && !changed)) {
         when_durable(context, newest.revision, [removal, then = removing.done] { then(removal); });
@@ -167,6 +189,7 @@ void remove_now(Context& context, const ExchangePtr& exchange, const Removing& r
         commit_remove(context, kind, removing.ns, removing.name, newest.revision,
                       [removal, then = removing.done](store::Revision revision) mutable {
                           removal.last.revision = revision;
+                          removal.last.object = with_version(removal.last);
                           then(removal);
                       });
         return;
@@ -180,29 +203,21 @@ void remove_now(Context& context, const ExchangePtr& exchange, const Removing& r
 /// A deletecollection on its way: how many removals are not yet durable, and what came of them.
 struct Round {
     Value options;
-    std::vector<std::string> keys;
+    Page page;  // What was there, which is the answer.
     std::size_t next = 0;
     std::size_t left = 0;
     bool in_turn = false;  // A few at once: webhooks are asked about each.
-    std::vector<Value> items;
     std::optional<StatusError> refused;
 };
 
-Value list_of(Context& context, Exchange& exchange, const std::vector<Value>& items) {
+Value list_of(Context& context, Exchange& exchange, const Page& page) {
     const api::Kind& kind = *exchange.kind;
-    const std::string& version = exchange.version->name;
-    std::vector<const Value*> shown;
-    for (const Value& item : items)
-        shown.push_back(&item);
-    know_all(context, exchange, kind, shown, version);
-    Value list = Value::object(
-        {{"kind", kind.list_name()},
-         {"apiVersion", api::to_api_version({kind.group, version})},
-         {"metadata",
-          Value::object({{"resourceVersion", std::to_string(context.store.revision())}})},
-         {"items", Value::array()}});
-    for (const Value& item : items) {
-        Value each = shown_in(context, exchange, kind, item, version);
+    Value list =
+        Value::object({{"kind", kind.list_name()},
+                       {"apiVersion", api::to_api_version({kind.group, exchange.version->name})},
+                       {"metadata", list_meta(kind, page)},
+                       {"items", Value::array()}});
+    for (Value& each : shown_items(context, exchange, page)) {
         if (!kind.custom) {
             each.erase("kind");
             each.erase("apiVersion");
@@ -282,13 +297,13 @@ void count_down(Context& context, const ExchangePtr& exchange,
     if (--round->left > 0) return;
     guarded(exchange, [&context, exchange, round] {
         if (round->refused) throw StatusError(*round->refused);
-        send_value(*exchange, 200, list_of(context, *exchange, round->items));
+        send_value(*exchange, 200, list_of(context, *exchange, round->page));
     });
 }
 
 /// One is gone or refused.
 void one_done(Context& context, const ExchangePtr& exchange, const std::shared_ptr<Round>& round) {
-    if (round->in_turn && round->next < round->keys.size()) {
+    if (round->in_turn && round->next < round->page.entries.size()) {
         context.loop.post([&context, exchange, round, alive = std::weak_ptr(context.alive)] {
             if (!alive.expired()) remove_next(context, exchange, round);
         });
@@ -298,16 +313,13 @@ void one_done(Context& context, const ExchangePtr& exchange, const std::shared_p
 
 void remove_next(Context& context, const ExchangePtr& exchange,
                  const std::shared_ptr<Round>& round) {
-    if (round->next == round->keys.size()) return;
-    const auto [ns, name] = place_of(round->keys[round->next++]);
+    if (round->next == round->page.entries.size()) return;
+    const auto [ns, name] = place_of(round->page.entries[round->next++].key);
     Removing one;
     one.ns = ns;
     one.name = name;
     one.options = round->options;
-    one.done = [&context, exchange, round](const Removal& removal) {
-        round->items.push_back(*removal.last.object);
-        one_done(context, exchange, round);
-    };
+    one.done = [&context, exchange, round](const Removal&) { one_done(context, exchange, round); };
     one.refuse = [&context, exchange, round](const StatusError& error) {
         // One that went meanwhile is what was asked for. A refusal does not spare the others; it is
         // the answer in the end.
@@ -328,13 +340,14 @@ void heed_dry_run(Exchange& exchange, const Value& options) {
 void serve_delete_collection(Context& context, const ExchangePtr& exchange) {
     const auto round = std::make_shared<Round>();
     round->options = options_of(*exchange);
+    const Selection selection = Selection::of(*exchange);
+    check_list_options(exchange->request);
     // What is there now, staged creations not included: they come after this request.
-    for (const store::Entry& entry : selected_entries(context, Selection::of(*exchange)))
-        round->keys.push_back(entry.key);
-    round->left = round->keys.size() + 1;
+    round->page = page_of(context, *exchange, selection);
+    const std::size_t count = round->page.entries.size();
+    round->left = count + 1;
     round->in_turn = !context.webhooks.empty();
-    const std::size_t at_once =
-        round->in_turn ? std::min(asked_at_once, round->keys.size()) : round->keys.size();
+    const std::size_t at_once = round->in_turn ? std::min(asked_at_once, count) : count;
     for (std::size_t i = 0; i < at_once; ++i)
         remove_next(context, exchange, round);
     count_down(context, exchange, round);

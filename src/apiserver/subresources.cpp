@@ -161,7 +161,11 @@ void serve_finalize(Context& context, const ExchangePtr& exchange) {
     Edit edit;
     edit.subresource = "finalize";
     edit.change = [finalizers = wanted["spec"]["finalizers"]](Value& ns) {
-        ns.at("spec").set("finalizers", finalizers.is_null() ? Value::array() : finalizers);
+        if (finalizers.empty()) {
+            ns.at("spec").erase("finalizers");
+        } else {
+            ns.at("spec").set("finalizers", finalizers);
+        }
     };
     edit.answer = [&context, exchange](const Committed& committed) {
         guarded(exchange, [&context, exchange, committed] {

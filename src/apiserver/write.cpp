@@ -44,13 +44,9 @@ Value tracked(Context& context, const Exchange& exchange, const api::Kind& kind,
                                   : stored_api_version(kind);
     request.subresource = subresource;
     request.time = to_rfc3339(context.loop.now());
-    const Value& given = after["metadata"]["managedFields"];
-    const bool cleared = given.is_array() && (given.empty() || given[0].empty());
-    if (cleared) {
-        after.at("metadata").erase("managedFields");
-    } else if (given.is_null() && !before["metadata"]["managedFields"].is_null()) {
-        after.at("metadata").set("managedFields", before["metadata"]["managedFields"]);
-    }
+    const Value& had = before["metadata"]["managedFields"];
+    if (after["metadata"]["managedFields"].is_null() && !had.is_null())
+        after.at("metadata").set("managedFields", had);
     const api::Schema& schema = as_sent ? *exchange.version->schema : kind.storage_schema();
     return api::track_update(schema, before, std::move(after), request);
 }
@@ -122,9 +118,13 @@ void keep_guarded_parts(const api::Kind& kind, std::string_view subresource, con
             object.set("status", old["status"]);
         }
     }
-    if (kind.plural == "namespaces" && kind.group.empty() && old.has("spec")) {
+}
+
+/// Of a namespace's spec only `finalize` says anything. Who wrote more owns it all the same.
+void keep_namespace_spec(const api::Kind& kind, std::string_view subresource, const Value& old,
+                         Value& object) {
+    if (subresource.empty() && kind.plural == "namespaces" && kind.group.empty())
         object.set("spec", old["spec"]);
-    }
 }
 
 void answer_object(Context& context, const ExchangePtr& exchange, int code,
@@ -189,6 +189,7 @@ void settle_present(Writing& writing) {
     carry_metadata(writing.kind, writing.old(), writing.newest.revision, Given::by_patch,
                    writing.object());
     keep_guarded_parts(writing.kind, writing.subresource, writing.old(), writing.object());
+    keep_namespace_spec(writing.kind, writing.subresource, writing.old(), writing.object());
     if (writing.kind.defaulting != nullptr) writing.kind.defaulting(writing.object());
 }
 
@@ -305,6 +306,7 @@ void finish_update(Writing writing, Value object, Tracking tracking) {
         object =
             tracked(writing.context, exchange, kind, writing.subresource, old, std::move(object));
     }
+    keep_namespace_spec(kind, writing.subresource, old, object);
     writing.reviewed = review_of_write(writing.context, writing.exchange, kind, writing.subresource,
                                        std::move(object), old);
     if (!writing.asks) writing.reviewed->show = nullptr;
@@ -394,20 +396,6 @@ Value stored_update(Context& context, Exchange& exchange, const Newest& newest, 
     return stored_form(context, exchange, kind, std::move(object));
 }
 
-void check_place(const Exchange& exchange, const Value& object) {
-    const std::string name = object["metadata"]["name"].text();
-    if (name != exchange.route.name) {
-        throw bad_request("the name of the object (" + name +
-                          ") does not match the name on the URL (" + exchange.route.name + ")");
-    }
-    const std::string ns = object["metadata"]["namespace"].text();
-    if (!ns.empty() && ns != exchange.route.ns) {
-        throw bad_request(
-            "the namespace of the provided object does not match the namespace sent on the "
-            "request");
-    }
-}
-
 }  // namespace
 
 std::string field_manager(const net::Request& request) {
@@ -452,6 +440,7 @@ void serve_patch(Context& context, const ExchangePtr& exchange) {
     result.value = patched(context, *exchange, patch, std::move(before));
     result.duplicates = patch.duplicates;
     Value object = typed_object(*exchange, std::move(result));
+    if (creates) check_no_uid(*exchange, object);
     check_place(*exchange, object);
     Tracking tracking = apply ? Tracking::already_done : Tracking::record;
     const auto again = [&context, exchange] { serve_patch(context, exchange); };

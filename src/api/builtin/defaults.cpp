@@ -229,12 +229,8 @@ void default_service(Value& service) {
 
 void default_namespace(Value& ns) {
     labels_of(ns).set("kubernetes.io/metadata.name", ns["metadata"]["name"]);
-    Value& spec = fill(ns, "spec", Value::object());
-    if (spec.is_object() && ns["metadata"]["deletionTimestamp"].is_null()) {
-        fill(spec, "finalizers", Value::array({"kubernetes"}));
-    }
-    Value& status = fill(ns, "status", Value::object());
-    if (status.is_object()) fill_empty_text(status, "phase", "Active");
+    fill(ns, "spec", Value::object());
+    if (Value* status = object_in(ns, "status")) fill_empty_text(*status, "phase", "Active");
 }
 
 void default_secret(Value& secret) {
