@@ -176,6 +176,17 @@ TEST_CASE("managedFields can be cleared, and survive clients that do not know th
     }
 }
 
+TEST_CASE("nobody owns what the endpoint does not write") {
+    World world;
+    world.live = value_of(R"({"spec":{"nodeName":"n"},"status":{"phase":"Pending"}})");
+    ApplyRequest request = world.request("a");
+    request.kept_part = "status";
+    const Value config = value_of(R"({"spec":{"hostname":"h"},"status":{"phase":"Failed"}})");
+    world.live = std::get<Value>(server_side_apply(*world.schema, world.live, config, request));
+    CHECK(world.owned_by("a") == R"({"f:spec":{"f:hostname":{}}})");
+    CHECK(world.owned_by("before-first-apply") == R"({"f:spec":{"f:nodeName":{}}})");
+}
+
 TEST_CASE("what nobody owns any more is owned again from its first apply on") {
     World world;
     REQUIRE(world.apply("a", R"({"spec":{"nodeName":"n"}})"));

@@ -45,6 +45,7 @@ struct ApplyRequest {
     std::string subresource;
     std::string time;  // RFC 3339, written to the manager's entry when its set changes.
     bool force = false;
+    std::string kept_part = {};  // "status" or "spec": what this endpoint does not write.
 };
 
 /// Server-side apply: merges `applied` into `live` (null when it does not exist), drops what this

@@ -91,6 +91,19 @@ Comparison changes_of(const Schema& schema, const Value& before, const Value& af
                          with_parts_always_there(schema, after));
 }
 
+/// Of the part that an endpoint does not write nothing is owned, nor changed, by who writes there.
+void leave_out(const std::string& part, FieldSet& set) {
+    if (part.empty()) return;
+    std::erase_if(set.children,
+                  [&](const FieldSet::Child& child) { return child.step == "f:" + part; });
+}
+
+void leave_out(const std::string& part, Comparison& changes) {
+    leave_out(part, changes.modified);
+    leave_out(part, changes.added);
+    leave_out(part, changes.removed);
+}
+
 /// The user asks for a fresh start: [] or [{}].
 bool is_reset(const Value& managed_fields) {
     return managed_fields.is_array() &&
@@ -123,10 +136,12 @@ public:
     /// The object as it would be; from here on `conflicts` is known.
     void merge() {
         me_.set = field_set_of(schema_, applied_);
+        leave_out(request_.kept_part, me_.set);
         result_ = merge_typed(schema_, live_, applied_);
         if (before_ && !field_difference(before_->set, me_.set).empty())
             drop_what_is_no_longer_applied();
         changes_ = compare_typed(schema_, live_, result_);
+        leave_out(request_.kept_part, changes_);
         const FieldSet claimed = field_union(changes_.modified, changes_.added);
         for (const FieldOwner& owner : owners_) {
             for (const std::string& field : path_texts(field_intersection(owner.set, claimed)))
@@ -165,6 +180,7 @@ private:
     void own_what_was_there() {
         const Comparison all = changes_of(schema_, Value::object(), live_);
         FieldSet set = owned_part(all);
+        leave_out(request_.kept_part, set);
         if (set.empty()) return;
         owners_.push_back({"before-first-apply", FieldOwner::Operation::update,
                            request_.api_version, "", request_.time, std::move(set)});

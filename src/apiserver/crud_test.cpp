@@ -203,6 +203,19 @@ TEST_CASE("an eviction names its pod, and heeds the options of its deletion") {
     CHECK(server.get(pods + "/b")->status == 404);
 }
 
+TEST_CASE("times of a pod's conditions are null until they are said") {
+    TestServer server;
+    server.post(pods, pod_named("a"));
+    const api::Value seen =
+        server.merge(pods + "/a/status", R"({"status":{"conditions":[{"type":"a.b/c"}]}})")->json();
+    const api::Value& condition = seen["status"]["conditions"][0];
+    CHECK(condition.has("lastProbeTime"));
+    CHECK(condition["lastTransitionTime"].is_null());
+    // Who sends them back changes nothing.
+    const api::Value again = server.put(pods + "/a", api::to_json(seen))->json();
+    CHECK(again["metadata"]["resourceVersion"] == seen["metadata"]["resourceVersion"]);
+}
+
 TEST_CASE("a second binding is refused") {
     TestServer server;
     server.post(pods, pod_named("b"));

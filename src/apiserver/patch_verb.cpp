@@ -50,6 +50,11 @@ Value applied(Context& context, Exchange& exchange, const PatchBody& patch, cons
     request.manager = field_manager(exchange.request);
     request.api_version = api::to_api_version({exchange.kind->group, exchange.version->name});
     request.subresource = exchange.route.subresource;
+    if (request.subresource == "status") {
+        request.kept_part = "spec";
+    } else if (request.subresource.empty() && exchange.kind->has_status) {
+        request.kept_part = "status";
+    }
     request.time = to_rfc3339(context.loop.now());
     request.force = query_flag(exchange.request, "force");
     auto result = api::server_side_apply(*exchange.version->schema, before, patch.value, request);

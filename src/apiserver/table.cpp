@@ -37,6 +37,8 @@ Value table_row(const api::Kind& kind, const api::Version& version, const Form& 
         row.set("object", to_metadata(object, form.meta_version));
     } else if (form.include == Form::Include::object) {
         row.set("object", object);
+    } else {
+        row.set("object", nullptr);
     }
     return row;
 }

@@ -164,7 +164,23 @@ void default_pod_spec(Value& spec) {
     }
 }
 
+namespace {
+
+/// Times of conditions are there in the reference before anybody says them.
+void default_condition_times(Value& object) {
+    Value* status = object_in(object, "status");
+    if (status == nullptr) return;
+    for (Value& condition : items_of(*status, "conditions")) {
+        if (!condition.is_object()) continue;
+        for (const char* time : {"lastProbeTime", "lastTransitionTime"})
+            fill(condition, time, nullptr);
+    }
+}
+
+}  // namespace
+
 void default_pod(Value& pod) {
+    default_condition_times(pod);
     Value* spec = object_in(pod, "spec");
     if (spec == nullptr) return;
     default_pod_spec(*spec);
@@ -176,6 +192,7 @@ void default_pod(Value& pod) {
 }
 
 void default_job(Value& job) {
+    default_condition_times(job);
     Value* spec = object_in(job, "spec");
     if (spec == nullptr) return;
     if ((*spec)["completions"].is_null() && (*spec)["parallelism"].is_null()) {
