@@ -216,6 +216,28 @@ TEST_CASE("times of a pod's conditions are null until they are said") {
     CHECK(again["metadata"]["resourceVersion"] == seen["metadata"]["resourceVersion"]);
 }
 
+TEST_CASE("a pod keeps its quality, a Deployment its labels, whatever is said of their status") {
+    TestServer server;
+    server.post(pods, pod_named("a"));
+    const api::Value bare = server.merge(pods + "/a/status", R"({"status":null})")->json();
+    CHECK(api::to_json(bare["status"]) == R"({"qosClass":"BestEffort"})");
+    const std::string deployments = "/apis/apps/v1/namespaces/default/deployments";
+    server.post(deployments,
+                R"({"metadata":{"name":"d","labels":{"a":"b"}},"spec":{"replicas":0,)"
+                R"("selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":)"
+                R"({"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+    const api::Value kept =
+        server
+            .merge(deployments + "/d/status",
+                   R"({"metadata":{"labels":{"a":"c"},"annotations":{"n":"o"}}})")
+            ->json();
+    CHECK(kept["metadata"]["labels"]["a"].text() == "b");
+    CHECK(kept["metadata"]["annotations"]["n"].text() == "o");
+    CHECK(server.get(deployments + "/d/scale")->json()["spec"] == api::Value::object());
+    CHECK(server.put(deployments + "/d/scale", R"({"metadata":{"name":"e"}})")->message() ==
+          "the name of the object (e) does not match the name on the URL (d)");
+}
+
 TEST_CASE("a second binding is refused") {
     TestServer server;
     server.post(pods, pod_named("b"));

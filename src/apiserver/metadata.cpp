@@ -228,7 +228,7 @@ void check_place(const Exchange& exchange, const Value& object) {
                           ") does not match the name on the URL (" + exchange.route.name + ")");
     }
     const std::string ns = object["metadata"]["namespace"].text();
-    if (!ns.empty() && ns != exchange.route.ns) {
+    if (exchange.kind->namespaced && !ns.empty() && ns != exchange.route.ns) {
         throw bad_request(
             "the namespace of the provided object does not match the namespace sent on the "
             "request");

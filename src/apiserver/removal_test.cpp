@@ -131,6 +131,49 @@ TEST_CASE("an apply says what it is called, unless the object has its name from 
     CHECK(server.put(maps + "/a", R"({"metadata":{}})")->message() == unnamed);
 }
 
+TEST_CASE("a namespace in an object that has none is passed over") {
+    TestServer server;
+    const std::string classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
+    REQUIRE(server.post(classes, R"({"metadata":{"name":"f"},"value":5})")->status == 201);
+    const ReplyPtr merged = server.merge(classes + "/f", R"({"metadata":{"namespace":"n"}})");
+    CHECK(merged->status == 200);
+    CHECK(!merged->json()["metadata"].has("namespace"));
+}
+
+TEST_CASE("who removes jobs without a policy is warned once, whatever comes of it") {
+    TestServer server;
+    const std::string jobs = "/apis/batch/v1/namespaces/default/jobs";
+    const auto warnings = [&](const std::string& path, const std::string& body = "") {
+        std::size_t count = 0;
+        const ReplyPtr reply = server.remove(path, body);
+        for (const auto& [name, value] : reply->headers.fields)
+            if (name == "Warning") ++count;
+        return count;
+    };
+    for (const char* name : {"a", "b"}) {
+        server.post(jobs, std::string(R"({"metadata":{"name":")") + name +
+                              R"("},"spec":{"template":{"spec":{"restartPolicy":"Never",)" +
+                              R"("containers":[{"name":"c","image":"i"}]}}}})");
+    }
+    CHECK(warnings(jobs + "/a", R"({"preconditions":{"uid":"0"}})") == 1);
+    CHECK(warnings(jobs) == 1);
+    CHECK(warnings(jobs + "?propagationPolicy=Background") == 0);
+}
+
+TEST_CASE("families of a service's addresses belong to nobody") {
+    TestServer server;
+    const api::Value made = server
+                                .post("/api/v1/namespaces/default/services",
+                                      R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}})")
+                                ->json();
+    CHECK(made["spec"]["ipFamilyPolicy"].text() == "SingleStack");
+    CHECK(made["spec"]["ipFamilies"][0].text() == "IPv4");
+    const api::Value& owned = made["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"];
+    CHECK(owned.has("f:ports"));
+    CHECK(!owned.has("f:ipFamilies"));
+    CHECK(!owned.has("f:ipFamilyPolicy"));
+}
+
 TEST_CASE("generateName may change, to what may begin a name") {
     TestServer server;
     server.post(maps, named("a"));

@@ -45,6 +45,23 @@ Value options_of_query(const net::Request& request) {
     return options;
 }
 
+/// Dependents of a Job survive it unless asked for otherwise, as in batch/v1 of the reference.
+bool orphans_by_default(const Exchange& exchange, const api::Kind& kind) {
+    return kind.group == "batch" && kind.plural == "jobs" && !exchange.request.peer.trusted;
+}
+
+/// Said once, whatever comes of the request.
+void warn_of_orphans(Exchange& exchange, const Value& options) {
+    if (!options["propagationPolicy"].is_null() || !options["orphanDependents"].is_null() ||
+        !orphans_by_default(exchange, *exchange.kind)) {
+        return;
+    }
+    exchange.warnings.emplace_back(
+        "child pods are preserved by default when jobs are deleted; set "
+        "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to "
+        "suppress this warning");
+}
+
 /// DeleteOptions: those of the body, or, without one, of the query.
 Value options_of(Exchange& exchange) {
     const bool in_body = !exchange.request.body->empty();
@@ -80,11 +97,6 @@ void check_preconditions(const api::Kind& kind, std::string_view name, const New
     }
 }
 
-/// Dependents of a Job survive it unless asked for otherwise, as in batch/v1 of the reference.
-bool orphans_by_default(const Exchange& exchange, const api::Kind& kind) {
-    return kind.group == "batch" && kind.plural == "jobs" && !exchange.request.peer.trusted;
-}
-
 /// Finalizers that tell the garbage collector how to treat dependents.
 void set_propagation(Exchange& exchange, const api::Kind& kind, const Value& options,
                      Value& object) {
@@ -94,10 +106,6 @@ void set_propagation(Exchange& exchange, const api::Kind& kind, const Value& opt
     }
     if (policy.empty()) {
         if (!orphans_by_default(exchange, kind)) return;
-        exchange.warnings.emplace_back(
-            "child pods are preserved by default when jobs are deleted; set "
-            "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to "
-            "suppress this warning");
         policy = "Orphan";
     }
     Value kept = Value::array();
@@ -267,6 +275,7 @@ void remove_object(Context& context, const ExchangePtr& exchange, const Removing
 void serve_delete(Context& context, const ExchangePtr& exchange) {
     Removing removing;
     removing.options = options_of(*exchange);
+    warn_of_orphans(*exchange, removing.options);
     removing.ns = exchange->route.ns;
     removing.name = exchange->route.name;
     removing.done = [&context, exchange](const Removal& removal) {
@@ -342,6 +351,7 @@ void serve_delete_collection(Context& context, const ExchangePtr& exchange) {
     round->options = options_of(*exchange);
     const Selection selection = Selection::of(*exchange);
     check_list_options(exchange->request);
+    warn_of_orphans(*exchange, round->options);
     // What is there now, staged creations not included: they come after this request.
     round->page = page_of(context, *exchange, selection);
     const std::size_t count = round->page.entries.size();

@@ -11,6 +11,7 @@
 #include "apiserver/commit.h"
 #include "apiserver/conversions.h"
 #include "apiserver/decode.h"
+#include "apiserver/metadata.h"
 #include "apiserver/patch_verb.h"
 #include "apiserver/selector.h"
 #include "apiserver/status_error.h"
@@ -63,8 +64,9 @@ Value scale_of(const api::Kind& kind, const Value& object) {
     for (const char* field : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
         if (!object["metadata"][field].is_null()) metadata.set(field, object["metadata"][field]);
     }
-    Value spec =
-        Value::object({{"replicas", object.path(without_dot(kind.scale_spec_path)).integer_or(0)}});
+    const std::int64_t replicas = object.path(without_dot(kind.scale_spec_path)).integer_or(0);
+    Value spec = Value::object();
+    if (replicas != 0) spec.set("replicas", replicas);
     Value status = Value::object(
         {{"replicas", object.path(without_dot(kind.scale_status_path)).integer_or(0)}});
     if (!kind.scale_selector_path.empty()) {
@@ -97,6 +99,7 @@ void serve_scale(Context& context, const ExchangePtr& exchange) {
     }
     if (route.verb != "update" && route.verb != "patch") throw method_not_allowed();
     const Value wanted = wanted_scale(*exchange, present);
+    check_place(*exchange, wanted);
     const std::string version = wanted["metadata"]["resourceVersion"].text();
     if (!version.empty() && version != std::to_string(newest.revision)) {
         throw modified(kind.resource(), route.name);

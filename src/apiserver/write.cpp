@@ -87,6 +87,18 @@ void check_valid(Context& context, Exchange& exchange, const api::Kind& kind, co
         throw refused_by_webhook(*refused);
 }
 
+/// What `status` of some kinds may not change beside the spec.
+void keep_more_of_status(const api::Kind& kind, const Value& old, Value& object) {
+    if (kind.resource() == api::GroupResource{"apps", "deployments"})
+        object.at("metadata").set("labels", old["metadata"]["labels"]);
+    const Value& quality = old["status"]["qosClass"];
+    if (kind.group.empty() && kind.plural == "pods" && quality.is_string() &&
+        object["status"]["qosClass"].text_or("").empty()) {
+        if (!object["status"].is_object()) object.set("status", Value::object());
+        object.at("status").set("qosClass", quality);
+    }
+}
+
 /// The parts of an object that its subresources guard.
 void keep_guarded_parts(const api::Kind& kind, std::string_view subresource, const Value& old,
                         Value& object) {
@@ -103,8 +115,8 @@ void keep_guarded_parts(const api::Kind& kind, std::string_view subresource, con
             result.set("metadata", object["metadata"]);
             result.at("metadata").set("ownerReferences", old["metadata"]["ownerReferences"]);
         }
-        if (kind.group == "apps") result.at("metadata").set("labels", old["metadata"]["labels"]);
-        for (const char* name : {"managedFields", "ownerReferences", "labels"}) {
+        keep_more_of_status(kind, old, result);
+        for (const char* name : {"labels", "managedFields", "ownerReferences"}) {
             if (result["metadata"][name].is_null()) result.at("metadata").erase(name);
         }
         object = std::move(result);
