@@ -117,9 +117,6 @@ void admit_service(Context& context, const api::Kind& kind, Value& service, cons
         return;
     }
     set_address(context, kind, service, old);
-    Value& spec = service.at("spec");
-    if (spec["ipFamilyPolicy"].text_or("").empty()) spec.set("ipFamilyPolicy", "SingleStack");
-    if (spec["ipFamilies"].empty()) spec.set("ipFamilies", Value::array({"IPv4"}));
     if (type == "NodePort" || type == "LoadBalancer") {
         set_node_ports(context, kind, service, old);
     }
