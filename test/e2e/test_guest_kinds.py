@@ -133,6 +133,7 @@ def test_an_app_wrapper_wraps_a_training_job(muster):
     assert "no matches for kind" in refused.stdout + refused.stderr
 
 
+@both
 def test_each_group_of_a_leader_worker_set_is_a_workload_that_its_pods_join(muster):
     muster.apply(QUEUES)
     install(muster, definition("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet"))

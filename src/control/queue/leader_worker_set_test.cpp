@@ -107,12 +107,34 @@ TEST_CASE("each group of a LeaderWorkerSet is a Workload, and its pods join it b
     world.rest();
     CHECK_FALSE(world.waits("serve-0-1"));
     CHECK(world.waits("serve-0"));
+    CHECK(world.seen.owned_by(workloads, leader->uid).empty());  // It is nobody by itself.
     world.patch(leader, "{metadata: {labels: {leaderworkerset.sigs.k8s.io/group-index: '0'}}}");
     world.rest();
     const auto joined = world.find(pods, "team", "serve-0");
     CHECK(joined->annotation(role_hash_annotation) == "leader");
     CHECK(joined->label(group_label) == worker->label(group_label));
     CHECK_FALSE(world.waits("serve-0"));
+}
+
+TEST_CASE("pods whose LeaderWorkerSet and Workloads are gone are let go when they have ended") {
+    Groups world;
+    world.enter_set("1");
+    world.rest();
+    const auto leader = world.enter_pod("serve-0", "leaderTemplate", "0");
+    world.rest();
+    world.patch(leader, "{spec: {nodeName: laptop}, status: {phase: Running}}");
+    // The cluster is quicker than who watches it: both are gone at once.
+    const auto groups = world.groups();
+    world.erase(world.now_set()->key);
+    for (const auto& group : groups)
+        world.erase(group->key);
+    world.turn();
+    const auto ending = world.find(pods, "team", "serve-0");
+    REQUIRE(ending != nullptr);
+    CHECK(ending->is_terminating());
+    world.end_pod(ending, "Failed");
+    world.rest();
+    CHECK(world.find(pods, "team", "serve-0") == nullptr);
 }
 
 TEST_CASE("a LeaderWorkerSet that shrinks or grows has Workloads for as many groups") {

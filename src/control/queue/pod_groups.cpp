@@ -2,6 +2,7 @@
 #include "control/queue/pod_groups.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "control/fold_pod.h"
 #include "control/owner.h"
 #include "control/queue/group_members.h"
+#include "control/queue/leader_worker_set.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/pod_kinds.h"
@@ -218,6 +220,13 @@ void end_out_of_sync(Pass& pass) {
     stop(pass, "NoMatchingWorkload", "missing workload");
 }
 
+Pods ended_of(const Pods& all) {
+    Pods ended;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(ended),
+                 [](const auto& pod) { return pod->is_terminating() || is_finished_pod(*pod); });
+    return ended;
+}
+
 void reconcile_pods(Pass& pass) {
     if (pass.workload == nullptr) {
         const bool any_started =
@@ -231,6 +240,8 @@ void reconcile_pods(Pass& pass) {
         } else if (!pass.is_prebuilt()) {
             create_workload(pass);
         }
+        // Nobody counts them any more, and what would have ended them with it may be gone already.
+        if (pass.is_prebuilt()) pass.finalize(ended_of(pass.all));
     } else if (pass.workload->is_terminating()) {
         // Who deletes the Workload of what runs or waits gives its pods up.
         if (!is_finished(pass.workload->value))
@@ -264,6 +275,8 @@ Reconciled reconcile_one(const Settings& settings, const kube::Cache& seen, cons
         pass.finalize(pass.all);
         return std::move(pass.result);
     }
+    // Of which group it is may be said after it was made; it never waits by itself.
+    if (pod->annotation(suspending_parent_annotation) == leader_worker_framework) return {};
     const std::string prebuilt(pod->label(prebuilt_label));
     for (const kube::ObjectPtr& workload : seen.owned_by(workloads, pod->uid)) {
         if (pass.workload == nullptr || pass.workload->is_terminating()) pass.workload = workload;
