@@ -29,15 +29,17 @@ class Client:
         self.context.load_cert_chain(muster.folder / "client-certificate-data", muster.folder / "client-key-data")
 
     def ask(self, method, path, body=None, kind="application/json", headers=None, context=None, text=False):
-        """Status code and answer: JSON, or `text`."""
-        read = (lambda data: data.decode()) if text else (lambda data: json.loads(data or b"{}"))
+        """Status code and answer: JSON, or `text`, or a page for people."""
+        def read(answer):
+            data = answer.read()
+            return data.decode() if text or answer.headers.get_content_type() == "text/plain" else json.loads(data or b"{}")
         request = urllib.request.Request(self.server + path, data=body, method=method,
                                          headers={"Content-Type": kind, **(headers or {})})
         try:
             with urllib.request.urlopen(request, context=context or self.context, timeout=60) as answer:
-                return answer.status, read(answer.read())
+                return answer.status, read(answer)
         except urllib.error.HTTPError as error:
-            return error.code, read(error.read())
+            return error.code, read(error)
 
 
 @contextlib.contextmanager
@@ -130,5 +132,6 @@ def test_an_appwrapper_with_a_bad_template_is_refused(server, template, word):
 
 
 def test_unknown_paths_and_kinds_are_404(server):
-    for path in ("/apis/nowhere.io/v1/things", "/api/v1/things", "/nothing"):
+    assert server.ask("GET", "/apis/nowhere.io/v1/things") == (404, "404 page not found\n")
+    for path in ("/api/v1/things", "/nothing"):
         assert server.ask("GET", path)[0] == 404

@@ -23,6 +23,7 @@ GIVE_UP = 180      # Seconds without rest that end a case.
 EVICTIONS_MAX = 40
 SLOTS = 16         # Canaries at once.
 CONNECTED_MAX = 3  # What ends together goes out over so many connections.
+MOST_PLAYS = 4     # Of a case that differs.
 AT_ONCE = ("Preempted", "NodeFailures")  # Evicted for these a job is queued again at once.
 
 numbers = itertools.count()  # Of plays and canaries: none has the name of one that was on the same server before.
@@ -152,14 +153,15 @@ class Stage:
             self.plays[prefix].take(kind, thing, gone)
 
     def play(self, cases: list[dict], parallel: int, room: dict[str, int]) -> dict[str, list[tuple[str, str]]]:
-        """By id in what each case differs from what was recorded. Who differs is played once more, and the better play counts; not
-        those of a family of which no more than `room` differ, and these in no decision."""
+        """By id in what each case differs from what was recorded. Who differs is played again, and the best play counts; not
+        those of a family of which no more than `room` differ, and these in no decision. On a busy machine what is done in one breath
+        may be heard in two, and what hangs on that comes out otherwise more than once."""
         waiting, playing = collections.deque(cases), set()
         threads = [threading.Thread(target=self._work, daemon=True) for _ in range(WORKERS)]
         for each in threads:
             each.start()
         found: dict[str, list[tuple[str, str]]] = {}
-        again: set[str] = set()
+        plays = collections.Counter(case["id"] for case in cases)
         while waiting or playing:
             while waiting and len(playing) < parallel:
                 play = CasePlay(self, waiting.popleft(), f"p{next(numbers)}-")
@@ -176,10 +178,13 @@ class Stage:
                 family = [case for case in cases if case["family"] == play.case["family"] and found.get(case["id"])]
                 if len(family) <= room.get(play.case["family"], 0):
                     family = [case for case in family if weight(found[case["id"]])[0]]
-                for case in [each for each in family if each["id"] not in again]:
+                under_way = {each["id"] for each in waiting} | {each.case["id"] for each in playing}
+                for case in family:
+                    if plays[case["id"]] >= MOST_PLAYS or case["id"] in under_way:
+                        continue
                     print(f"{case['id']} is played again: {found[case['id']][0][1]}")
                     waiting.append(case)
-                again.update(case["id"] for case in family)
+                    plays[case["id"]] += 1
             for play in playing:
                 if play.rests():
                     self.ready.put(play)
