@@ -43,7 +43,7 @@ struct ApplyRequest {
     std::string manager;
     std::string api_version;
     std::string subresource;
-    std::string time;  // RFC 3339, written to the manager's entry when its set changes.
+    std::string time;  // RFC 3339, written to the manager's entry when the object changes.
     bool force = false;
     std::string kept_part = {};  // "status" or "spec": what this endpoint does not write.
 };

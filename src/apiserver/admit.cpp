@@ -113,6 +113,11 @@ api::AdmissionRequest request_of(Context& context, const Exchange& exchange, con
     return request;
 }
 
+bool makes_pods(const api::Kind& kind) {
+    return (kind.group == "apps" && kind.plural == "deployments") ||
+           (kind.group == "batch" && kind.plural == "jobs");
+}
+
 /// What is in a namespace holds it: its controller takes this finalizer away once it is empty.
 void hold_namespace(Value& ns) {
     Value& finalizers = ns.at("spec").at("finalizers");
@@ -133,9 +138,7 @@ StatusError refused_by_webhook(const api::Admission::Denial& denied) {
 
 void warn_of_host_name(Exchange& exchange, const api::Kind& kind, std::string_view name) {
     const bool is_pod = is_core(kind, "pods");
-    const bool makes_pods = (kind.group == "apps" && kind.plural == "deployments") ||
-                            (kind.group == "batch" && kind.plural == "jobs");
-    if (!is_pod && !makes_pods) return;
+    if (!is_pod && !makes_pods(kind)) return;
     std::string problems;
     constexpr std::size_t label_max = 63;
     if (name.size() > label_max) problems = "must be no more than 63 characters";
@@ -238,8 +241,7 @@ void reset_status(const api::Kind& kind, Value& object) {
         hold_namespace(object);
     } else if (is_core(kind, "services")) {
         object.set("status", Value::object({{"loadBalancer", Value::object()}}));
-    } else if ((kind.group == "batch" && kind.plural == "jobs") ||
-               (kind.group == "apps" && kind.plural == "deployments")) {
+    } else if (makes_pods(kind)) {
         object.set("status", Value::object());
     } else if (kind.group == "kueue.x-k8s.io" && kind.plural == "localqueues") {
         // Nothing can be in a queue that was not there: its columns are true from the start.

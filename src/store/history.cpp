@@ -55,7 +55,7 @@ public:
         rest_.remove_prefix(size);
         return taken;
     }
-    /// Of a value that may be null, what `value` makes bytes of.
+    /// Of a value; without data when it was null.
     std::string_view value_text() {
         const std::uint64_t size = number();
         return size == 0 ? std::string_view() : text(size - 1);
@@ -92,55 +92,53 @@ bool History::Block::may_have(std::string_view prefix) const {
 void History::add(Change change) {
     const auto kept = static_cast<Revision>(packed_changes_ + recent_.size());
     VERIFY(change.revision == forgotten_ + kept + 1);
-    const std::size_t cost = cost_of(change);
-    bytes_ += cost;
-    recent_bytes_ += cost;
+    recent_bytes_ += cost_of(change);
     recent_.push_back(std::move(change));
     if (recent_.size() >= 2 * changes_of_block || recent_bytes_ > limits_.bytes / 2) pack_oldest();
-    while (packed_changes_ + recent_.size() > limits_.changes || bytes_ > limits_.bytes) {
+    while (packed_changes_ + recent_.size() > limits_.changes || bytes() > limits_.bytes) {
         forget_oldest();
         if (blocks_.empty() && recent_.empty()) break;
     }
+}
+
+Change History::take_oldest_recent() {
+    Change oldest = std::move(recent_.front());
+    recent_.pop_front();
+    recent_bytes_ -= cost_of(oldest);
+    return oldest;
 }
 
 void History::pack_oldest() {
     Block block;
     block.changes = std::min(changes_of_block, recent_.size());
     block.newest = recent_[block.changes - 1].revision;
-    std::set<std::string_view> folders;
-    for (std::size_t i = 0; i < block.changes; ++i)
-        folders.insert(folder_of(recent_[i].key));
-    block.folders.assign(folders.begin(), folders.end());
+    std::set<std::string, std::less<>> folders;
     std::string plain;
     for (std::size_t i = 0; i < block.changes; ++i) {
-        put_change(plain, recent_.front());
-        const std::size_t cost = cost_of(recent_.front());
-        bytes_ -= cost;
-        recent_bytes_ -= cost;
-        recent_.pop_front();
+        const Change change = take_oldest_recent();
+        const std::string_view folder = folder_of(change.key);
+        if (!folders.contains(folder)) folders.emplace(folder);
+        put_change(plain, change);
     }
+    block.folders.assign(folders.begin(), folders.end());
     block.plain_size = plain.size();
     std::string packed(ZSTD_compressBound(plain.size()), '\0');
     const std::size_t size =
         ZSTD_compress(packed.data(), packed.size(), plain.data(), plain.size(), quickest);
     VERIFY(ZSTD_isError(size) == 0);
     block.packed.assign(packed, 0, size);
-    bytes_ += block.bytes();
+    packed_bytes_ += block.bytes();
     packed_changes_ += block.changes;
     blocks_.push_back(std::move(block));
 }
 
 void History::forget_oldest() {
     if (blocks_.empty()) {
-        const std::size_t cost = cost_of(recent_.front());
-        bytes_ -= cost;
-        recent_bytes_ -= cost;
-        forgotten_ = recent_.front().revision;
-        recent_.pop_front();
+        forgotten_ = take_oldest_recent().revision;
         return;
     }
     const Block& oldest = blocks_.front();
-    bytes_ -= oldest.bytes();
+    packed_bytes_ -= oldest.bytes();
     packed_changes_ -= oldest.changes;
     forgotten_ = oldest.newest;
     blocks_.pop_front();

@@ -46,6 +46,8 @@ private:
         bool may_have(std::string_view prefix) const;
     };
 
+    std::size_t bytes() const { return packed_bytes_ + recent_bytes_; }
+    Change take_oldest_recent();
     void pack_oldest();
     void forget_oldest();
 
@@ -53,8 +55,8 @@ private:
     std::deque<Block> blocks_;
     std::deque<Change> recent_;  // Newer than all blocks.
     std::size_t packed_changes_ = 0;
-    std::size_t bytes_ = 0;         // Of all.
-    std::size_t recent_bytes_ = 0;  // Of these, those of `recent_`.
+    std::size_t packed_bytes_ = 0;
+    std::size_t recent_bytes_ = 0;
     Revision forgotten_;
 };
 

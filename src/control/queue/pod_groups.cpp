@@ -303,11 +303,10 @@ Reconciled reconcile_group(const Settings& settings, const kube::Cache& seen, co
         return std::move(pass.result);
     }
     // A StatefulSet's pods come back under their names.
-    Pods gone;
-    for (const kube::ObjectPtr& pod : pass.all) {
-        if (pod->annotation(suspending_parent_annotation) != "statefulset") continue;
-        if (pod->is_terminating() || is_finished_pod(*pod)) gone.push_back(pod);
-    }
+    Pods gone = ended_of(pass.all);
+    std::erase_if(gone, [](const kube::ObjectPtr& pod) {
+        return pod->annotation(suspending_parent_annotation) != "statefulset";
+    });
     pass.finalize(gone);
     reconcile_pods(pass);
     return std::move(pass.result);
