@@ -279,6 +279,18 @@ int open_process(pid_t pid) {
     return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
 }
 
+/// Also into its root: whoever enters a namespace of mounts stands at that namespace's own root,
+/// which is another one where Muster itself runs in a chroot.
+void enter_container(int process, const Joining& joining) {
+    const std::string name = "/proc/" + std::to_string(joining.container) + "/root";
+    const Descriptor root(::open(name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const bool shared = joining.spec["sharePid"].boolean_or(false);
+    if (!root || ::setns(process, CLONE_NEWNS | (shared ? 0 : CLONE_NEWPID)) != 0 ||
+        ::fchdir(root.get()) != 0 || ::chroot(".") != 0)
+        throw Error(Reason::internal_error,
+                    std::string("cannot enter the container: ") + std::strerror(errno));
+}
+
 /// The life of what waits for a joined command.
 [[noreturn]] void be_joiner(int process, const Joining& joining, int status) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -291,10 +303,7 @@ int open_process(pid_t pid) {
     try {
         trouble = make_pipe();
         enter_groups(joining.groups);
-        const bool shared = joining.spec["sharePid"].boolean_or(false);
-        if (::setns(process, CLONE_NEWNS | (shared ? 0 : CLONE_NEWPID)) != 0)
-            throw Error(Reason::internal_error,
-                        std::string("cannot enter the container: ") + std::strerror(errno));
+        enter_container(process, joining);
         const Command command = command_of(joining.spec, joining.request, joining.request["tty"]);
         const auto given = [&joining](std::size_t at) { return joining.descriptors[at].get(); };
         Descriptor terminal;

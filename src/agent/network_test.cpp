@@ -202,7 +202,8 @@ TEST_CASE("an exec joins the container") {
     talk.say(
         R"({"do":"exec","id":"1","container":"main","argv":["sh","-c","while ! cat /tmp/mark; do :; done; exit 4"]})",
         {0, ends[1], ends[1]});
-    CHECK(talk.wait_for("id")["code"].integer_or(-1) == 4);
+    const api::Value ended = talk.wait_for("id");
+    CHECK(ended["code"].integer_or(-1) == 4);
     ::close(ends[1]);
     std::string text;  // What cat complained of before the file was there comes first.
     char part[64];

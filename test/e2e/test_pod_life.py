@@ -173,6 +173,17 @@ def test_logs_are_followed_to_the_end(muster):
 # Exec, attach, port-forward
 
 
+def test_exec_enters_the_container_also_where_muster_lives_in_a_chroot(make_muster, mounts):
+    muster = make_muster()
+    root = muster.folder / "root"
+    root.mkdir()
+    muster.prefix = [*mounts(f"mount --make-rprivate /; mount --rbind / {root}"), "chroot", str(root)]
+    muster.start()
+    muster.apply(pod("inside", "echo of the container > /tmp/mark; sleep 600"))
+    run_in(muster, "inside", "test -e /tmp/mark")
+    assert muster.run("exec", "inside", "--", "cat", "/tmp/mark").stdout == "of the container\n"
+
+
 def test_exec_gives_output_error_input_and_exit_code(muster):
     muster.apply(pod("host", "sleep 600"))
     run_in(muster, "host", "true")
