@@ -45,6 +45,16 @@ constexpr Duration server_look = seconds(5);
 /// Writes under way are waited for so long at the end, and the Lease to be given back.
 constexpr Duration ending_patience = seconds(8);
 
+/// What the API server says in a burst is taken in bundles: a fifth less work for both, and nobody
+/// waits longer than for one of its answers.
+constexpr Duration gather = milliseconds(10);
+
+net::ClientOptions gathering() {
+    net::ClientOptions options;
+    options.gather = gather;
+    return options;
+}
+
 void say(const char* line) {
     std::printf("%s\n", line);
     std::fflush(stdout);
@@ -144,7 +154,7 @@ private:
 
 Operator::Operator(net::AsioLoop& loop, const OperatorOptions& options, const up::Config& config)
     : loop_(loop),
-      http_(loop, loop, options.connection, {}, kube::HttpTransport::Sends::together),
+      http_(loop, loop, options.connection, gathering(), kube::HttpTransport::Sends::together),
       transport_(http_, metrics_),
       runner_(
           transport_, loop,

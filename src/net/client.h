@@ -57,6 +57,9 @@ struct ClientOptions {
     /// given up when nothing comes within the patience.
     Duration ping_after = seconds(30);
     Duration ping_patience = seconds(15);
+    /// HTTP/2: while much comes in little pieces, this long it is left in the socket, to be taken
+    /// together. Zero: each is taken at once.
+    Duration gather;
     std::size_t response_limit = 256 << 20;  // A larger whole answer fails.
     /// A kept connection may turn out dead: what cannot be repeated then fails.
     enum class Reuse { always, repeatable_only };

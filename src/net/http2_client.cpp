@@ -87,6 +87,7 @@ std::string Http2Client::State::connect() {
         });
     Wire& started = *wire;
     wires[id] = std::move(wire);
+    if (options.gather.nanoseconds > 0) started.gather(options.gather);
     started.start(options.connect_timeout);
     if (!std::exchange(ticking, true))
         loop.after(tick_every, [weak = weak_from_this()] {

@@ -23,7 +23,7 @@ namespace {
 
 /// A server with TLS and a client that believes it.
 struct Pair {
-    explicit Pair(Handler handler) {
+    explicit Pair(Handler handler, Duration gather = {}) {
         const KeyPair authority = make_authority("muster-ca", test_day);
         Subject subject;
         subject.addresses = {"127.0.0.1"};
@@ -33,6 +33,7 @@ struct Pair {
         server = std::make_unique<TestServer>(std::move(handler), std::move(options));
         client_options.tls.authority_pem = authority.certificate_pem;
         client_options.response_limit = 100'000;
+        client_options.gather = gather;
         loop.start("client");
         target = server->target(Target::Scheme::https);
         run_on(loop, [&] { client = std::make_unique<Http2Client>(loop, target, client_options); });
@@ -208,6 +209,56 @@ TEST_CASE("streams and whole answers share one connection; a cancelled stream is
         heard[i].closed.get_future().wait();
     CHECK(peers.size() == 1);
     run_on(pair.server->home, [&] { open.clear(); });
+}
+
+/// Tells a responder one byte every millisecond, then ends it.
+void trickle(AsioLoop& loop, const std::shared_ptr<Responder>& responder, int left) {
+    if (left == 0) return responder->finish();
+    responder->write(make_bytes("."));
+    loop.after(milliseconds(1), [&loop, responder, left] { trickle(loop, responder, left - 1); });
+}
+
+TEST_CASE("what comes in many little pieces is taken in bundles by a client that gathers") {
+    constexpr int count = 300;
+    AsioLoop* home = nullptr;
+    Pair pair(
+        [&](const Request& request, const std::shared_ptr<Responder>& responder) {
+            if (request.method == "POST")
+                return responder->respond(
+                    Response{200, {}, make_bytes(std::string(90'000, 'x') + *request.body)});
+            responder->begin(plain());
+            trickle(*home, responder, count);
+        },
+        seconds(1));
+    home = &pair.server->home;
+    // The first few are taken at once, then as many as come in a second: far fewer than pieces.
+    int pieces = 0;
+    int bundles = 0;
+    bool in_bundle = false;
+    std::promise<void> closed;
+    Http2Client::Stream stream;
+    stream.on_piece = [&](std::string_view piece) {
+        pieces += static_cast<int>(piece.size());
+        if (std::exchange(in_bundle, true)) return;
+        ++bundles;
+        pair.loop.post([&] { in_bundle = false; });
+    };
+    stream.on_closed = [&] { closed.set_value(); };
+    run_on(pair.loop, [&] { pair.client->open(watch("/w"), std::move(stream)); });
+    closed.get_future().wait();
+    CHECK(pieces == count);
+    CHECK(bundles < count / 3);
+    // What is large does not wait for being gathered, and nothing of it is lost.
+    std::promise<void> all;
+    int answers = 0;
+    pair.loop.post([&] {
+        for (int i = 0; i < 100; ++i)
+            pair.client->send(post("/x", std::to_string(i)), [&](const Response& answer) {
+                CHECK(answer.body->size() > 90'000);
+                if (++answers == 100) all.set_value();
+            });
+    });
+    all.get_future().wait();
 }
 
 TEST_CASE("a stream may be cancelled, and others opened, from inside of what it tells") {

@@ -17,7 +17,9 @@ namespace {
 
 constexpr std::size_t piece_size = 16 << 10;  // One TLS record.
 constexpr std::size_t pull_size = 64 << 10;
-constexpr int reads_at_once = 32;  // Then others get their turn.
+constexpr int reads_at_once = 32;       // Then others get their turn.
+constexpr std::size_t much = 64 << 10;  // Of one look: then nothing is gained by gathering.
+constexpr int looks_at_once = 8;        // After a while of little, before what comes is gathered.
 constexpr auto send_patience = std::chrono::seconds(60);
 constexpr auto linger_patience = std::chrono::seconds(3);
 /// How soon a session that paused reading is asked whether it goes on.
@@ -46,6 +48,10 @@ void Wire::start(Duration handshake_timeout) {
     interest_ = {.read = false, .write = true};
     watch_ = loop_.watch(fd_, interest_, [this](AsioLoop::Interest) { on_ready(); });
     set_deadline(handshake_timeout);
+}
+
+void Wire::gather(Duration span) {
+    pace_.emplace(span, looks_at_once);
 }
 
 void Wire::on_ready() {
@@ -108,11 +114,13 @@ void Wire::opened() {
 
 void Wire::read() {
     char buffer[piece_size];
+    std::size_t taken = 0;
     for (int i = 0; i < reads_at_once; ++i) {
-        if (phase_ != Phase::open || !session_->wants_bytes()) return;
+        if (phase_ != Phase::open || !reads()) return;
         std::size_t got = 0;
         switch (receive(buffer, sizeof buffer, got)) {
             case Progress::blocked:
+                if (taken > 0 && taken < much) rest();
                 return;
             case Progress::ended:
                 return close("the other end closed the connection");
@@ -121,6 +129,7 @@ void Wire::read() {
             case Progress::some:
                 break;
         }
+        taken += got;
         busy_ = true;
         session_->feed({buffer, got});
         busy_ = false;
@@ -128,6 +137,20 @@ void Wire::read() {
     }
     // TLS may hold bytes that the socket no longer announces.
     later(&Wire::read);
+}
+
+/// All that came has been read. Without a pause every little piece would be one more wake-up.
+void Wire::rest() {
+    const Duration pause = pace_ ? pace_->take(Clock::now()) : Duration();
+    if (pause.nanoseconds == 0) return;
+    rests_ = true;
+    set_interest(false, interest_.write);
+    loop_.after(pause, [self = self_] {
+        Wire* wire = *self;
+        if (!wire) return;
+        wire->rests_ = false;
+        if (wire->phase_ == Phase::open) wire->flush();
+    });
 }
 
 void Wire::flush() {
@@ -148,7 +171,7 @@ void Wire::flush() {
             if (send_deadline_ == Clock::time_point::max())
                 send_deadline_ = Clock::now() + send_patience;
             if (!session_->wants_bytes()) ask_again();
-            return set_interest(session_->wants_bytes(), true);
+            return set_interest(reads(), true);
         }
         if (progress != Progress::some) return close("the connection broke");
         out_sent_ += sent;
@@ -156,10 +179,9 @@ void Wire::flush() {
     }
     send_deadline_ = Clock::time_point::max();
     if (session_->finished()) return linger();
-    const bool wants = session_->wants_bytes();
-    const bool resumed = !interest_.read && wants;
-    if (!wants) ask_again();
-    set_interest(wants, false);
+    const bool resumed = !interest_.read && reads();
+    if (!session_->wants_bytes()) ask_again();
+    set_interest(reads(), false);
     if (resumed && tls_) later(&Wire::read);
 }
 

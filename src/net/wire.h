@@ -5,10 +5,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "net/asio_loop.h"
 #include "net/openssl.h"
+#include "net/pace.h"
 #include "net/session.h"
 
 namespace muster::net {
@@ -30,6 +32,10 @@ public:
 
     /// Waits for a connect under way, shakes hands, then lets the session speak.
     void start(Duration handshake_timeout);
+
+    /// From now on, as long as much comes in little pieces, it is read only this often: then one
+    /// look takes many of them. The first pieces after a while are read at once.
+    void gather(Duration span);
 
     /// Closes at once.
     void close(const std::string& why);
@@ -58,6 +64,8 @@ private:
     void flush();
     void linger();
     void discard();
+    void rest();
+    bool reads() const { return !rests_ && session_->wants_bytes(); }
     void set_interest(bool read, bool write);
     void later(void (Wire::*step)());
     void ask_again();
@@ -80,7 +88,9 @@ private:
     std::size_t out_sent_ = 0;
     bool flush_posted_ = false;
     bool asks_again_ = false;  // A look at a session that paused is under way.
-    bool busy_ = false;        // Inside the session; flushing waits until it returns.
+    bool rests_ = false;       // What comes gathers in the socket.
+    std::optional<Pace> pace_;
+    bool busy_ = false;  // Inside the session; flushing waits until it returns.
     Clock::time_point deadline_ = Clock::time_point::max();
     Clock::time_point send_deadline_ = Clock::time_point::max();
 };
