@@ -47,7 +47,7 @@ constexpr Duration ending_patience = seconds(8);
 
 /// What the API server says in a burst is taken in bundles: a fifth less work for both, and nobody
 /// waits longer than for one of its answers.
-constexpr Duration gather = milliseconds(10);
+constexpr Duration gather = milliseconds(25);
 
 net::ClientOptions gathering() {
     net::ClientOptions options;

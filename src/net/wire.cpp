@@ -19,7 +19,7 @@ constexpr std::size_t piece_size = 16 << 10;  // One TLS record.
 constexpr std::size_t pull_size = 64 << 10;
 constexpr int reads_at_once = 32;       // Then others get their turn.
 constexpr std::size_t much = 64 << 10;  // Of one look: then nothing is gained by gathering.
-constexpr int looks_at_once = 8;        // After a while of little, before what comes is gathered.
+constexpr int looks_at_once = 16;       // After a while of little, before what comes is gathered.
 constexpr auto send_patience = std::chrono::seconds(60);
 constexpr auto linger_patience = std::chrono::seconds(3);
 /// How soon a session that paused reading is asked whether it goes on.
