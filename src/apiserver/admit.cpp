@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -150,6 +152,22 @@ void warn_of_host_name(Exchange& exchange, const api::Kind& kind, std::string_vi
                                 ", which can result in surprising behavior; a DNS label is "
                                 "recommended: [" +
                                 problems + "]");
+}
+
+void warn_of_finalizers(Exchange& exchange, const api::Kind& kind, const Value& object,
+                        const Value& old) {
+    if (!kind.custom) return;
+    std::set<std::string> added;
+    for (const Value& each : object["metadata"]["finalizers"].items())
+        added.insert(each.text());
+    for (const Value& each : old["metadata"]["finalizers"].items())
+        added.erase(each.text());
+    for (const std::string& name : added) {
+        if (name.find('/') != std::string::npos) continue;
+        exchange.warnings.push_back("metadata.finalizers: \"" + name +
+                                    "\": prefer a domain-qualified finalizer name to avoid "
+                                    "accidental conflicts with other finalizer writers");
+    }
 }
 
 void check_namespace(Context& context, const Exchange& exchange, std::string_view ns,

@@ -18,6 +18,10 @@ void check_namespace(Context& context, const Exchange& exchange, std::string_vie
 /// Pods are hosts by their names: a name that is no host name is warned of once it is taken.
 void warn_of_host_name(Exchange& exchange, const api::Kind& kind, std::string_view name);
 
+/// Finalizers of custom kinds may be without a domain; their writer is told.
+void warn_of_finalizers(Exchange& exchange, const api::Kind& kind, const api::Value& object,
+                        const api::Value& old);
+
 /// As the API server passes on what a webhook said.
 StatusError refused_by_webhook(const api::Admission::Denial& denied);
 

@@ -123,13 +123,20 @@ void check_strictly(Exchange& exchange, const api::Schema& schema, const Value& 
                     const std::vector<std::string>& duplicates, const std::string& prefix) {
     const std::string_view mode = exchange.request.query_value("fieldValidation");
     if (mode == "Ignore") return;
+    std::vector<std::string> unknown = api::unknown_fields(schema, object);
     std::vector<std::string> complaints;
-    for (const std::string& field : api::unknown_fields(schema, object)) {
-        complaints.push_back("unknown field \"" + field + "\"");
+    const auto complain = [&complaints](const char* of, const std::vector<std::string>& fields) {
+        for (const std::string& field : fields)
+            complaints.push_back(std::string(of) + " field \"" + field + "\"");
+    };
+    // What is said of custom kinds comes from the text first, then from the schema, in order.
+    const bool custom = exchange.kind != nullptr && exchange.kind->custom;
+    if (custom) {
+        complain("duplicate", duplicates);
+        std::sort(unknown.begin(), unknown.end());
     }
-    for (const std::string& field : duplicates) {
-        complaints.push_back("duplicate field \"" + field + "\"");
-    }
+    complain("unknown", unknown);
+    if (!custom) complain("duplicate", duplicates);
     if (complaints.empty()) return;
     if (mode == "Strict") {
         const std::string text = "strict decoding error: " + joined(complaints);

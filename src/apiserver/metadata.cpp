@@ -81,10 +81,11 @@ bool is_standard_finalizer(std::string_view name) {
 /// Whoever removes a finalizer must be known by its name: built-in kinds ask for a domain in it.
 void check_finalizers(const api::Kind& kind, const Value& finalizers,
                       std::vector<api::FieldError>& errors) {
+    const bool of_any_name = kind.custom || kind.plural == "leases";
     for (std::size_t i = 0; i < finalizers.size(); ++i) {
         const std::string name = finalizers[i].text();
         complain(errors, "metadata.finalizers", name, label_key_faults(name));
-        if (kind.custom || name.find('/') != std::string::npos || is_standard_finalizer(name))
+        if (of_any_name || name.find('/') != std::string::npos || is_standard_finalizer(name))
             continue;
         errors.push_back(
             invalid_value("metadata.finalizers[" + std::to_string(i) + "]", name,

@@ -148,7 +148,7 @@ bool FieldSelector::needs_object() const {
 bool FieldSelector::matches(const Value& object) const {
     return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
         const Value& value = object.path(term.field);
-        std::string shown = value.text();
+        std::string shown = value.is_null() ? term.unset : value.text();
         if (value.is_integer()) shown = std::to_string(value.as_integer());
         if (value.is_boolean()) shown = value.as_boolean() ? "true" : "false";
         return (shown == term.value) == term.equal;
@@ -158,7 +158,9 @@ bool FieldSelector::matches(const Value& object) const {
 bool FieldSelector::may_match(std::string_view json) const {
     constexpr std::string_view escaped = "\"\\/<>&";
     return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
-        if (!term.equal || term.value.find_first_of(escaped) != std::string::npos) return true;
+        if (!term.equal || term.value == term.unset ||
+            term.value.find_first_of(escaped) != std::string::npos)
+            return true;
         return json.find(term.value) != std::string_view::npos;
     });
 }

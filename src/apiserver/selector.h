@@ -62,6 +62,7 @@ public:
 private:
     struct Term {
         std::string field;
+        std::string unset;  // What a missing field stands for: "false", "0", or nothing.
         std::string value;
         bool equal = true;
     };

@@ -217,6 +217,9 @@ FieldSelector FieldSelector::parse(const api::Kind& kind, std::string_view text)
             std::find(fields.begin(), fields.end(), parsed.field) == fields.end()) {
             throw bad_request("field label not supported: " + parsed.field);
         }
+        if (parsed.field == "spec.hostNetwork" || parsed.field == "spec.unschedulable")
+            parsed.unset = "false";
+        if (parsed.field == "status.successful") parsed.unset = "0";
         if (!stored_field.empty()) parsed.field = stored_field;
         selector.terms_.push_back(std::move(parsed));
     }

@@ -16,6 +16,7 @@
 #include "apiserver/conversions.h"
 #include "apiserver/decode.h"
 #include "apiserver/definitions.h"
+#include "apiserver/guarded_parts.h"
 #include "apiserver/metadata.h"
 #include "apiserver/patch_verb.h"
 #include "apiserver/review_of_write.h"
@@ -85,58 +86,6 @@ void check_valid(Context& context, Exchange& exchange, const api::Kind& kind, co
     if (denied) throw refused_by_webhook(*denied);
     if (const auto refused = api::denial_of_kind(kind, object, old))
         throw refused_by_webhook(*refused);
-}
-
-/// What `status` of some kinds may not change beside the spec.
-void keep_more_of_status(const api::Kind& kind, const Value& old, Value& object) {
-    if (kind.resource() == api::GroupResource{"apps", "deployments"})
-        object.at("metadata").set("labels", old["metadata"]["labels"]);
-    const Value& quality = old["status"]["qosClass"];
-    if (kind.group.empty() && kind.plural == "pods" && quality.is_string() &&
-        object["status"]["qosClass"].text_or("").empty()) {
-        if (!object["status"].is_object()) object.set("status", Value::object());
-        object.at("status").set("qosClass", quality);
-    }
-}
-
-/// The parts of an object that its subresources guard.
-void keep_guarded_parts(const api::Kind& kind, std::string_view subresource, const Value& old,
-                        Value& object) {
-    if (subresource == "status") {
-        Value result = old;
-        if (object["status"].is_null()) {
-            result.erase("status");
-        } else {
-            result.set("status", object["status"]);
-        }
-        if (kind.custom) {
-            result.at("metadata").set("managedFields", object["metadata"]["managedFields"]);
-        } else {
-            result.set("metadata", object["metadata"]);
-            result.at("metadata").set("ownerReferences", old["metadata"]["ownerReferences"]);
-        }
-        keep_more_of_status(kind, old, result);
-        for (const char* name : {"labels", "managedFields", "ownerReferences"}) {
-            if (result["metadata"][name].is_null()) result.at("metadata").erase(name);
-        }
-        object = std::move(result);
-        return;
-    }
-    if (!subresource.empty()) return;
-    if (kind.has_status) {
-        if (old["status"].is_null()) {
-            object.erase("status");
-        } else {
-            object.set("status", old["status"]);
-        }
-    }
-}
-
-/// Of a namespace's spec only `finalize` says anything. Who wrote more owns it all the same.
-void keep_namespace_spec(const api::Kind& kind, std::string_view subresource, const Value& old,
-                         Value& object) {
-    if (subresource.empty() && kind.plural == "namespaces" && kind.group.empty())
-        object.set("spec", old["spec"]);
 }
 
 void answer_object(Context& context, const ExchangePtr& exchange, int code,
@@ -233,6 +182,7 @@ void store_new(Writing& writing) {
     if (!newest_of(writing.context, writing.kind, writing.ns(), writing.name()).object.is_null())
         throw already_exists(writing.kind.resource(), writing.name());
     warn_of_host_name(*writing.exchange, writing.kind, writing.name());
+    warn_of_finalizers(*writing.exchange, writing.kind, writing.object(), Value());
     if (writing.exchange->is_dry_run()) {
         send_object(writing.context, *writing.exchange, 201, writing.object(), nullptr);
         return;
@@ -247,6 +197,8 @@ void store_changed(Writing& writing) {
     const Newest& newest = writing.newest;
     Value& object = writing.object();
     count_generation(kind, writing.subresource, newest.object, object);
+    if (writing.subresource.empty())
+        warn_of_finalizers(*writing.exchange, kind, object, newest.object);
     if (writing.exchange->is_dry_run() || same_but_version(newest.object, object)) {
         Committed committed;
         const bool same = !writing.exchange->is_dry_run();

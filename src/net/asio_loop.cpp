@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 
@@ -14,6 +15,7 @@
 #include <pthread.h>
 
 #include "base/verify.h"
+#include "net/pace.h"
 
 namespace muster::net {
 namespace asio = boost::asio;
@@ -30,6 +32,8 @@ struct Watched {
     AsioLoop::OnReady on_ready;  // Empty once unwatched.
 };
 using WatchedPtr = std::shared_ptr<Watched>;
+
+constexpr int bundles_at_once = 16;  // Before the first rest.
 
 void arm(const WatchedPtr& watched);
 
@@ -69,9 +73,21 @@ struct AsioLoop::State {
     std::uint64_t next_id = 1;
     std::atomic<std::thread::id> runner;
     std::thread thread;
+    std::optional<Pace> pace;
     // Destroyed first: what tasks hold may still ask for the maps above when it goes with them.
     asio::io_context context{1};
+
+    void run_in_bundles();
 };
+
+void AsioLoop::State::run_in_bundles() {
+    while (context.run_one() > 0) {
+        context.poll();
+        const Duration pause = pace->take(Pace::Clock::now());
+        if (pause.nanoseconds > 0)
+            std::this_thread::sleep_for(std::chrono::nanoseconds(pause.nanoseconds));
+    }
+}
 
 AsioLoop::AsioLoop() : state_(std::make_unique<State>()) {}
 
@@ -87,10 +103,18 @@ AsioLoop::~AsioLoop() {
     state_->timers.clear();
 }
 
+void AsioLoop::gather(Duration span) {
+    state_->pace.emplace(span, bundles_at_once);
+}
+
 void AsioLoop::run() {
     const auto work = asio::make_work_guard(state_->context);
     state_->runner = std::this_thread::get_id();
-    state_->context.run();
+    if (state_->pace) {
+        state_->run_in_bundles();
+    } else {
+        state_->context.run();
+    }
     state_->runner = std::thread::id();
     state_->context.restart();  // So that it can be run again.
 }

@@ -29,6 +29,11 @@ public:
     AsioLoop(const AsioLoop&) = delete;
     AsioLoop& operator=(const AsioLoop&) = delete;
 
+    /// From the next `run` on, as long as there is much to do in little pieces, they are run in
+    /// bundles, so long apart: what each brings about is then done together. What is rare runs at
+    /// once. Not for a loop whose tasks somebody waits for.
+    void gather(Duration span);
+
     /// Runs on this thread until `stop`. What was posted and not run yet is dropped.
     void run();
 

@@ -1,8 +1,10 @@
 // net/asio_loop_test.cpp - order of tasks and timers, cancelling, and watched descriptors.
 #include "net/asio_loop.h"
 
+#include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -91,6 +93,33 @@ TEST_CASE("a started loop runs on its own thread and stop waits for it") {
         std::this_thread::yield();
     CHECK_FALSE(loop.on_this_thread());
     loop.stop();
+}
+
+TEST_CASE("a loop that gathers runs in bundles what comes often, and all of it") {
+    constexpr int count = 300;
+    AsioLoop source;
+    AsioLoop loop;
+    loop.gather(milliseconds(500));
+    loop.start("bundles");
+    int tasks = 0;
+    int bundles = 0;
+    bool in_bundle = false;
+    const auto task = [&] {
+        if (++tasks == count) source.stop();
+        if (std::exchange(in_bundle, true)) return;
+        ++bundles;
+        loop.post([&] { in_bundle = false; });
+    };
+    int sent = 0;
+    std::function<void()> trickle = [&] {
+        loop.post(task);
+        if (++sent < count) source.after(milliseconds(1), trickle);
+    };
+    source.post(trickle);
+    source.run();
+    loop.stop();
+    CHECK(tasks == count);
+    CHECK(bundles < count / 3);
 }
 
 }  // namespace muster::net

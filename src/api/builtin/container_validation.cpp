@@ -1,6 +1,8 @@
 // api/builtin/container_validation.cpp - what Kubernetes refuses in a container.
 #include "api/builtin/container_validation.h"
 
+#include <algorithm>
+#include <array>
 #include <set>
 
 #include "api/field_error.h"
@@ -99,6 +101,19 @@ void check_ports(const Value& ports, const Path& path, FieldErrors& errors) {
     }
 }
 
+/// Fields of its pod that a variable of a container may show.
+bool tells_variables(std::string_view field) {
+    static constexpr std::array whole = {"metadata.name", "metadata.namespace",
+                                         "metadata.uid",  "spec.host",
+                                         "spec.nodeName", "spec.serviceAccountName",
+                                         "status.hostIP", "status.hostIPs",
+                                         "status.podIP",  "status.podIPs"};
+    for (const char* map : {"metadata.labels['", "metadata.annotations['"}) {
+        if (field.starts_with(map) && field.ends_with("']")) return true;
+    }
+    return std::find(whole.begin(), whole.end(), field) != whole.end();
+}
+
 void check_value_source(const Value& variable, const Path& path, FieldErrors& errors) {
     const Value& from = variable["valueFrom"];
     if (from.is_null()) return;
@@ -119,9 +134,15 @@ void check_value_source(const Value& variable, const Path& path, FieldErrors& er
         const Path below = path.child(source);
         if (from[source]["key"].text_or("").empty()) errors.push_back(required(below.child("key")));
     }
-    if (from["fieldRef"].is_object() && from["fieldRef"]["fieldPath"].text_or("").empty()) {
-        const Path reference = path.child("fieldRef");
+    if (!from["fieldRef"].is_object()) return;
+    const Path reference = path.child("fieldRef");
+    const Value& field = from["fieldRef"]["fieldPath"];
+    if (field.text_or("").empty()) {
         errors.push_back(required(reference.child("fieldPath")));
+    } else if (!tells_variables(field.text())) {
+        errors.push_back(
+            invalid(reference.child("fieldPath"), field,
+                    "error converting fieldPath: field label not supported: " + field.text()));
     }
 }
 

@@ -5,11 +5,19 @@
 #include "api/builtin/validation.h"
 #include "api/field_error.h"
 #include "api/label_rules.h"
+#include "base/dns_name.h"
+#include "base/text.h"
 
 namespace muster::api {
 namespace {
 
 constexpr const char* immutable = "field is immutable";
+
+/// "example.com/name".
+bool is_domain_prefixed(std::string_view text) {
+    const auto halves = split_first(text, '/');
+    return halves && !halves->after.empty() && dns1123_subdomain_faults(halves->before).empty();
+}
 
 void check_counts(const Value& spec, const Path& path, FieldErrors& errors) {
     for (const char* count :
@@ -29,6 +37,11 @@ void check_counts(const Value& spec, const Path& path, FieldErrors& errors) {
         errors.push_back(invalid(path.child("parallelism"), spec["parallelism"],
                                  "must be less than or equal to 100000 when completion mode is "
                                  "Indexed"));
+    }
+    const std::string manager = spec["managedBy"].text();
+    if (!manager.empty() && !is_domain_prefixed(manager)) {
+        errors.push_back(invalid(path.child("managedBy"), spec["managedBy"],
+                                 "must be a domain-prefixed path (such as \"acme.io/foo\")"));
     }
     if (!indexed && !spec["backoffLimitPerIndex"].is_null()) {
         errors.push_back(invalid(path.child("backoffLimitPerIndex"), spec["backoffLimitPerIndex"],

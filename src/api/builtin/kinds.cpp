@@ -54,7 +54,7 @@ Kind scalable(Kind kind) {
 }
 
 Kind checked(Kind kind, std::vector<FieldError> (*validate)(const Value&, const Value*),
-             void (*defaulting)(Value&)) {
+             void (*defaulting)(Value&) = nullptr) {
     kind.validate = validate;
     kind.defaulting = defaulting;
     return kind;
@@ -171,7 +171,7 @@ void add_groups(std::vector<Kind>& kinds) {
     Kind cron_job = passive(make("batch", "CronJob", "cronjobs", space, status, {"cj"}));
     cron_job.categories = {"all"};
     add(std::move(cron_job));
-    add(make("coordination.k8s.io", "Lease", "leases", space, none));
+    add(checked(make("coordination.k8s.io", "Lease", "leases", space, none), validate_lease));
     add(make("discovery.k8s.io", "EndpointSlice", "endpointslices", space, none));
     add(new_event());
     add(passive(make("networking.k8s.io", "Ingress", "ingresses", space, status, {"ing"})));

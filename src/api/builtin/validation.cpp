@@ -232,11 +232,31 @@ FieldErrors validate_secret(const Value& secret, const Value* old) {
             if (!secret["data"].has(key)) errors.push_back(required(data.key(key)));
         }
     }
+    const bool has_one = secret["data"].has("username") || secret["data"].has("password");
+    if (secret["type"].text_or("") == "kubernetes.io/basic-auth" && !has_one) {
+        for (const char* key : {"username", "password"})
+            errors.push_back(required(data.key(key)));
+    }
     if (old == nullptr) return errors;
     if (!(secret["type"] == (*old)["type"])) {
         errors.push_back(invalid(root.child("type"), secret["type"], "field is immutable"));
     }
     check_frozen(secret, *old, {"data"}, errors);
+    return errors;
+}
+
+FieldErrors validate_lease(const Value& lease, const Value*) {
+    FieldErrors errors;
+    const Path root;
+    const Path spec = root.child("spec");
+    const Value& duration = lease["spec"]["leaseDurationSeconds"];
+    if (duration.integer_or(1) <= 0)
+        errors.push_back(
+            invalid(spec.child("leaseDurationSeconds"), duration, "must be greater than 0"));
+    const Value& transitions = lease["spec"]["leaseTransitions"];
+    if (transitions.integer_or(0) < 0)
+        errors.push_back(invalid(spec.child("leaseTransitions"), transitions,
+                                 "must be greater than or equal to 0"));
     return errors;
 }
 

@@ -36,6 +36,7 @@ FieldErrors validate_namespace(const Value& ns, const Value* old);
 FieldErrors validate_config_map(const Value& config_map, const Value* old);
 void default_secret(Value& secret);
 FieldErrors validate_secret(const Value& secret, const Value* old);
+FieldErrors validate_lease(const Value& lease, const Value* old);
 FieldErrors validate_role(const Value& role, const Value* old);
 void default_role_binding(Value& binding);
 FieldErrors validate_role_binding(const Value& binding, const Value* old);

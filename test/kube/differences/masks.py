@@ -77,7 +77,8 @@ class Masks:
         made = dict(metadata)
         if isinstance(made.get("resourceVersion"), str) and made["resourceVersion"].isdigit():
             made["resourceVersion"] = self.version(metadata)
-        if isinstance(made.get("continue"), str):
+        if isinstance(made.get("continue"), str) and made["continue"]:
+            self.generated[made["continue"]] = "<token>"  # Also where it is sent back.
             made["continue"] = "<token>"
         if isinstance(made.get("managedFields"), list):
             # Their times decide the order, and a second may pass between two writes here and not there.
