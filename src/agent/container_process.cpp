@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -279,16 +280,36 @@ int open_process(pid_t pid) {
     return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
 }
 
-/// Also into its root: whoever enters a namespace of mounts stands at that namespace's own root,
-/// which is another one where Muster itself runs in a chroot.
+/// The processes of this pod, in a mount that nobody else sees; none where that is not allowed.
+Descriptor own_processes() {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("proc", "/proc", "proc", 0, nullptr) != 0) return {};
+    return Descriptor(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+/// Whoever enters a namespace of mounts stands at that namespace's own root, which is not the
+/// container's where Muster itself runs in a chroot. A container that is only being made changes
+/// its root meanwhile, with that of all who stand there: what was opened must still be it.
+void stand_at_root(const Descriptor& processes, pid_t container) {
+    const std::string name = std::to_string(container) + "/root";
+    struct stat own = {};
+    struct stat wanted = {};
+    do {
+        const Descriptor root(
+            ::openat(processes.get(), name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+        if (!root || ::fchdir(root.get()) != 0 || ::chroot(".") != 0 || ::stat("/", &own) != 0 ||
+            ::fstatat(processes.get(), name.c_str(), &wanted, 0) != 0)
+            throw Error(Reason::internal_error,
+                        std::string("cannot enter the container's root: ") + std::strerror(errno));
+    } while (own.st_dev != wanted.st_dev || own.st_ino != wanted.st_ino);
+}
+
 void enter_container(int process, const Joining& joining) {
-    const std::string name = "/proc/" + std::to_string(joining.container) + "/root";
-    const Descriptor root(::open(name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const Descriptor processes = own_processes();
     const bool shared = joining.spec["sharePid"].boolean_or(false);
-    if (!root || ::setns(process, CLONE_NEWNS | (shared ? 0 : CLONE_NEWPID)) != 0 ||
-        ::fchdir(root.get()) != 0 || ::chroot(".") != 0)
+    if (::setns(process, CLONE_NEWNS | (shared ? 0 : CLONE_NEWPID)) != 0)
         throw Error(Reason::internal_error,
                     std::string("cannot enter the container: ") + std::strerror(errno));
+    if (processes) stand_at_root(processes, joining.container);
 }
 
 /// The life of what waits for a joined command.

@@ -130,8 +130,8 @@ void PodInit::prepare() {
         ::mount("tmpfs", volume["path"].text().c_str(), "tmpfs", MS_NOSUID | MS_NODEV,
                 options.c_str());
     }
-    // The containers' processes are looked for there, by their numbers here.
-    ::mount("proc", "/proc", "proc", 0, nullptr);
+    // Where containers share this pid namespace, their processes are looked for in /proc.
+    if (sandbox["sharePid"].boolean_or(false)) ::mount("proc", "/proc", "proc", 0, nullptr);
 }
 
 /// A pod's init is started once; what is on disk before it starts belongs to a sandbox that died.

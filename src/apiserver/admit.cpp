@@ -11,6 +11,7 @@
 #include "api/denial.h"
 #include "apiserver/commit.h"
 #include "apiserver/definitions.h"
+#include "apiserver/metadata.h"
 #include "apiserver/read.h"
 #include "apiserver/stored.h"
 
@@ -163,10 +164,12 @@ void warn_of_finalizers(Exchange& exchange, const api::Kind& kind, const Value& 
     for (const Value& each : old["metadata"]["finalizers"].items())
         added.erase(each.text());
     for (const std::string& name : added) {
-        if (name.find('/') != std::string::npos) continue;
+        if (name.find('/') != std::string::npos || is_standard_finalizer(name)) continue;
+        const bool has_domain = name.find('.') != std::string::npos;
         exchange.warnings.push_back("metadata.finalizers: \"" + name +
-                                    "\": prefer a domain-qualified finalizer name to avoid "
-                                    "accidental conflicts with other finalizer writers");
+                                    "\": prefer a domain-qualified finalizer name " +
+                                    (has_domain ? "including a path (/) " : "") +
+                                    "to avoid accidental conflicts with other finalizer writers");
     }
 }
 

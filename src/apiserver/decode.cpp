@@ -133,7 +133,10 @@ void check_strictly(Exchange& exchange, const api::Schema& schema, const Value& 
     const bool custom = exchange.kind != nullptr && exchange.kind->custom;
     if (custom) {
         complain("duplicate", duplicates);
-        std::sort(unknown.begin(), unknown.end());
+        const auto of_schema = std::stable_partition(
+            unknown.begin(), unknown.end(),
+            [](const std::string& field) { return field.starts_with("metadata."); });
+        std::sort(of_schema, unknown.end());
     }
     complain("unknown", unknown);
     if (!custom) complain("duplicate", duplicates);

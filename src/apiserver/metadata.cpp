@@ -74,10 +74,6 @@ void check_owners(const Value& owners, std::vector<api::FieldError>& errors) {
     }
 }
 
-bool is_standard_finalizer(std::string_view name) {
-    return name == "kubernetes" || name == "orphan" || name == "foregroundDeletion";
-}
-
 /// Whoever removes a finalizer must be known by its name: built-in kinds ask for a domain in it.
 void check_finalizers(const api::Kind& kind, const Value& finalizers,
                       std::vector<api::FieldError>& errors) {
@@ -133,6 +129,10 @@ void check_kept(const api::Kind& kind, const Value& old, const Value& object) {
 }
 
 }  // namespace
+
+bool is_standard_finalizer(std::string_view name) {
+    return name == "kubernetes" || name == "orphan" || name == "foregroundDeletion";
+}
 
 void fill_new_name(Context& context, Exchange& exchange, Value& object) {
     const api::Kind& kind = *exchange.kind;

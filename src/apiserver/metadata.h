@@ -47,4 +47,7 @@ bool same_but_version(const api::Value& a, const api::Value& b);
 /// True when the object is going away and nothing holds it any more.
 bool is_released(const api::Kind& kind, const api::Value& object);
 
+/// Finalizers of Kubernetes' own, which have no domain.
+bool is_standard_finalizer(std::string_view name);
+
 }  // namespace muster::apiserver

@@ -217,9 +217,13 @@ FieldSelector FieldSelector::parse(const api::Kind& kind, std::string_view text)
             std::find(fields.begin(), fields.end(), parsed.field) == fields.end()) {
             throw bad_request("field label not supported: " + parsed.field);
         }
-        if (parsed.field == "spec.hostNetwork" || parsed.field == "spec.unschedulable")
-            parsed.unset = "false";
-        if (parsed.field == "status.successful") parsed.unset = "0";
+        const bool is_flag =
+            parsed.field == "spec.hostNetwork" || parsed.field == "spec.unschedulable";
+        if (is_flag && !kind.custom) parsed.unset = "false";
+        if (kind.plural == "jobs" && parsed.field == "status.successful") {
+            stored_field = "status.succeeded";
+            parsed.unset = "0";
+        }
         if (!stored_field.empty()) parsed.field = stored_field;
         selector.terms_.push_back(std::move(parsed));
     }

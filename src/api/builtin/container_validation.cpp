@@ -7,6 +7,7 @@
 
 #include "api/field_error.h"
 #include "api/json.h"
+#include "api/label_rules.h"
 #include "base/dns_name.h"
 #include "base/quantity.h"
 
@@ -108,8 +109,10 @@ bool tells_variables(std::string_view field) {
                                          "spec.nodeName", "spec.serviceAccountName",
                                          "status.hostIP", "status.hostIPs",
                                          "status.podIP",  "status.podIPs"};
-    for (const char* map : {"metadata.labels['", "metadata.annotations['"}) {
-        if (field.starts_with(map) && field.ends_with("']")) return true;
+    for (const std::string_view map : {"metadata.labels['", "metadata.annotations['"}) {
+        if (!field.starts_with(map)) continue;
+        const std::string_view key = field.substr(map.size());
+        return key.ends_with("']") && label_key_faults(key.substr(0, key.size() - 2)).empty();
     }
     return std::find(whole.begin(), whole.end(), field) != whole.end();
 }

@@ -13,10 +13,23 @@ namespace {
 
 constexpr const char* immutable = "field is immutable";
 
-/// "example.com/name".
-bool is_domain_prefixed(std::string_view text) {
+void check_manager(const Value& manager, const Path& path, FieldErrors& errors) {
+    constexpr std::string_view in_path =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-._~%!$&'()*+,;=:";
+    constexpr std::int64_t longest = 63;
+    const std::string text = manager.text();
     const auto halves = split_first(text, '/');
-    return halves && !halves->after.empty() && dns1123_subdomain_faults(halves->before).empty();
+    if (text.empty()) {
+        errors.push_back(required(path));
+    } else if (!halves || halves->before.empty() || halves->after.empty()) {
+        errors.push_back(
+            invalid(path, manager, "must be a domain-prefixed path (such as \"acme.io/foo\")"));
+    } else {
+        add_invalid(errors, path, Value(halves->before), dns1123_subdomain_faults(halves->before));
+        if (halves->after.find_first_not_of(in_path) != std::string_view::npos)
+            errors.push_back(invalid(path, Value(halves->after), "Invalid path"));
+    }
+    if (std::ssize(text) > longest) errors.push_back(too_long(path, longest));
 }
 
 void check_counts(const Value& spec, const Path& path, FieldErrors& errors) {
@@ -38,11 +51,8 @@ void check_counts(const Value& spec, const Path& path, FieldErrors& errors) {
                                  "must be less than or equal to 100000 when completion mode is "
                                  "Indexed"));
     }
-    const std::string manager = spec["managedBy"].text();
-    if (!manager.empty() && !is_domain_prefixed(manager)) {
-        errors.push_back(invalid(path.child("managedBy"), spec["managedBy"],
-                                 "must be a domain-prefixed path (such as \"acme.io/foo\")"));
-    }
+    if (!spec["managedBy"].is_null())
+        check_manager(spec["managedBy"], path.child("managedBy"), errors);
     if (!indexed && !spec["backoffLimitPerIndex"].is_null()) {
         errors.push_back(invalid(path.child("backoffLimitPerIndex"), spec["backoffLimitPerIndex"],
                                  "requires indexed completion mode"));
