@@ -114,5 +114,36 @@ TEST_CASE("services, secrets, roles and bindings are refused in Kubernetes' word
     CHECK(validate_role_binding(other, &binding).size() == 1);
 }
 
+TEST_CASE("a lease lasts, a manager of jobs has a domain, a variable shows what pods have") {
+    CHECK(told(validate_lease(parsed(R"({"spec":{"leaseDurationSeconds":0}})"), nullptr)) ==
+          "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0\n");
+    CHECK(validate_lease(parsed(R"({"spec":{}})"), nullptr).empty());
+    CHECK(told(validate_secret(parsed(R"({"type":"kubernetes.io/basic-auth"})"), nullptr)) ==
+          "data[username]: Required value\ndata[password]: Required value\n");
+    const auto may_manage = [](const char* manager) {
+        Value job = parsed(R"({"spec":{"template":{"spec":{"restartPolicy":"Never",
+            "containers":[{"name":"a","image":"b"}]}}}})");
+        default_job(job);
+        job.at("spec").set("managedBy", manager);
+        return told(validate_job(job, nullptr)).find("spec.managedBy") == std::string::npos;
+    };
+    CHECK(may_manage("example.com/a/b"));
+    for (const char* bad : {"", "nobody", "/a", "example.com/", "example.com/a b", "A/b"})
+        CHECK_MESSAGE(!may_manage(bad), bad);
+    CHECK(!may_manage((std::string("example.com/") + std::string(60, 'a')).c_str()));
+    const auto shows = [](const std::string& field) {
+        Value pod = pod_with(R"({"containers":[{"name":"a","image":"b","env":[{"name":"X",
+            "valueFrom":{"fieldRef":{"fieldPath":")" +
+                             field + R"("}}}]}]})");
+        default_pod(pod);
+        return validate_pod(pod, nullptr).empty();
+    };
+    for (const char* good : {"metadata.name", "status.podIP", "metadata.labels['a.b/c']"})
+        CHECK_MESSAGE(shows(good), good);
+    for (const char* bad :
+         {"metadata.nothing", "metadata.labels['a b']", "metadata.labels['", "spec"})
+        CHECK_MESSAGE(!shows(bad), bad);
+}
+
 }  // namespace
 }  // namespace muster::api
