@@ -86,6 +86,25 @@ TEST_CASE("wrong types and names") {
     CHECK(refused(server, server.remove(maps + "/x?propagationPolicy=Sideways")) == 422);
 }
 
+TEST_CASE("of custom kinds a finalizer without a domain is warned of when it comes") {
+    TestServer server;
+    const std::string flavors = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors";
+    const auto warnings = [](const ReplyPtr& reply) {
+        return std::string(reply->headers.get("Warning"));
+    };
+    const std::string made = R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor",)"
+                             R"("metadata":{"name":"f","finalizers":["orphan","a.b/c"]}})";
+    const ReplyPtr first = server.post(flavors, made);
+    CHECK_MESSAGE(first->status == 201, first->message());
+    CHECK(warnings(first).empty());
+    CHECK(warnings(server.merge(flavors + "/f", R"({"metadata":{"finalizers":["plain"]}})")) ==
+          "299 - \"metadata.finalizers: \\\"plain\\\": prefer a domain-qualified finalizer name to "
+          "avoid accidental conflicts with other finalizer writers\"");
+    CHECK(warnings(server.merge(flavors + "/f", R"({"metadata":{"labels":{"a":"b"}}})")).empty());
+    CHECK(warnings(server.merge(flavors + "/f", R"({"metadata":{"finalizers":["a.b"]}})"))
+              .find("name including a path (/) to avoid") != std::string::npos);
+}
+
 TEST_CASE("unknown and duplicate fields are refused, told or dropped") {
     TestServer server;
     const auto body = [](const std::string& name) {

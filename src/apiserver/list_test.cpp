@@ -143,6 +143,26 @@ TEST_CASE("tables have the columns of kubectl") {
     CHECK(bare->json()["rows"][0]["object"].is_null());
 }
 
+TEST_CASE("fields that are not set are selected by what they stand for") {
+    TestServer server;
+    const std::string jobs = "/apis/batch/v1/namespaces/default/jobs";
+    for (const std::string name : {"a", "b"}) {
+        const auto made = server.post(
+            jobs, R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":")" + name +
+                      R"("},"spec":{"template":{"spec":{"restartPolicy":"Never",)"
+                      R"("containers":[{"name":"c","image":"i"}]}}}})");
+        REQUIRE(made->status == 201);
+    }
+    REQUIRE(server.merge(jobs + "/b/status", R"({"status":{"succeeded":2}})")->status == 200);
+    const auto selected = [&](const std::string& what) {
+        return names(server.get(jobs + "?fieldSelector=status.successful" + what));
+    };
+    CHECK(selected("%3D0") == "a");
+    CHECK(selected("!%3D0") == "b");
+    CHECK(selected("%3D2") == "b");
+    CHECK(selected("%3D1").empty());
+}
+
 TEST_CASE("metadata alone can be asked for") {
     TestServer server;
     fill(server);
