@@ -99,6 +99,10 @@ class Team:
     def pods(self, job: str) -> list[dict]:
         return self.items(f"/api/v1/namespaces/{self.name}/pods?labelSelector=job-name={job}")
 
+    def runs(self, job: str) -> bool:
+        """It is admitted and has pods. Pods alone say nothing: without webhooks a Job has some before it is suspended."""
+        return self.is_true(job, "Admitted") and self.pods(job) != []
+
     def finish_pods(self, job: str) -> None:
         """What a kubelet would say at their end. Pods of before a Job was suspended may still be going."""
         for pod in self.pods(job):
@@ -146,7 +150,7 @@ def test_a_job_is_suspended_admitted_and_finished(operator, cluster):
 def test_what_does_not_fit_waits_with_its_reason_until_there_is_room(operator, cluster):
     team = Team(cluster, cpu="3")
     team.submit("first", cpu="2")
-    until("the first runs", lambda: team.pods("first"))
+    until("the first runs", lambda: team.runs("first"))
     team.submit("second", cpu="2")
     until("the second waits", lambda: team.condition("second", "QuotaReserved").get("status") == "False")
     assert "insufficient" in team.condition("second", "QuotaReserved")["message"]
@@ -156,13 +160,13 @@ def test_what_does_not_fit_waits_with_its_reason_until_there_is_room(operator, c
     until("the queue counts both", lambda: [cluster.request("GET", path)[1].get("status", {}).get(count) for count in (
         "pendingWorkloads", "reservingWorkloads", "admittedWorkloads")] == [1, 1, 1])
     until("the first is over", lambda: team.finishes("first"))
-    until("the second runs", lambda: team.is_true("second", "Admitted") and team.pods("second"))
+    until("the second runs", lambda: team.runs("second"))
 
 
 def test_a_deleted_job_takes_its_workload_along_and_gives_back_its_quota(operator, cluster):
     team = Team(cluster, cpu="1")
     team.submit("gone")
-    until("it runs", lambda: team.pods("gone"))
+    until("it runs", lambda: team.runs("gone"))
     team.submit("next")
     until("the next waits", lambda: team.condition("next", "QuotaReserved").get("status") == "False")
     cluster.request("DELETE", f"/apis/batch/v1/namespaces/{team.name}/jobs/gone", {"propagationPolicy": "Background"})

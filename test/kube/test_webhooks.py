@@ -235,7 +235,7 @@ def test_a_queued_job_is_made_suspended_and_then_runs(operator, cluster):
     team = Team(cluster, cpu="3")
     made = team.post(f"/apis/batch/v1/namespaces/{team.name}/jobs", kinds.job("train", team.name))
     assert made["spec"]["suspend"] is True
-    until("it runs", lambda: team.pods("train"))
+    until("it runs", lambda: team.runs("train"))
     assert team.post(JOBS.format(ns=team.name), job("free"))["spec"]["suspend"] is False
 
 
@@ -356,7 +356,7 @@ def test_the_certificate_is_renewed_while_jobs_are_made_and_none_is_refused(oper
 def test_without_its_operator_the_cluster_makes_no_jobs_but_goes_on(operator, cluster):
     team = Team(cluster, cpu="3")
     team.submit("before")
-    until("it runs", lambda: team.pods("before"))
+    until("it runs", lambda: team.runs("before"))
     operator.stop()
     status, said = cluster.request("POST", JOBS.format(ns=team.name), kinds.job("now", team.name))
     assert status == 500 and "failed calling webhook" in said["message"], said
@@ -367,7 +367,7 @@ def test_without_its_operator_the_cluster_makes_no_jobs_but_goes_on(operator, cl
     assert cluster.request("GET", f"{AT}/clusterqueues")[0] == 200
     operator.start().wait_ready()
     team.submit("after")
-    until("it runs", lambda: team.pods("after"))
+    until("it runs", lambda: team.runs("after"))
 
 
 def test_what_somebody_breaks_is_put_right(operator, cluster):
