@@ -14,8 +14,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <pthread.h>
 
+#include "base/pace.h"
 #include "base/verify.h"
-#include "net/pace.h"
 
 namespace muster::net {
 namespace asio = boost::asio;
@@ -83,7 +83,8 @@ struct AsioLoop::State {
 void AsioLoop::State::run_in_bundles() {
     while (context.run_one() > 0) {
         context.poll();
-        const Duration pause = pace->take(Pace::Clock::now());
+        const auto now = std::chrono::steady_clock::now().time_since_epoch();
+        const Duration pause = pace->take(nanoseconds(now.count()));
         if (pause.nanoseconds > 0)
             std::this_thread::sleep_for(std::chrono::nanoseconds(pause.nanoseconds));
     }

@@ -141,7 +141,8 @@ void Wire::read() {
 
 /// All that came has been read. Without a pause every little piece would be one more wake-up.
 void Wire::rest() {
-    const Duration pause = pace_ ? pace_->take(Clock::now()) : Duration();
+    const Duration pause =
+        pace_ ? pace_->take(nanoseconds(Clock::now().time_since_epoch().count())) : Duration();
     if (pause.nanoseconds == 0) return;
     rests_ = true;
     set_interest(false, interest_.write);

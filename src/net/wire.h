@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
+#include "base/pace.h"
 #include "net/asio_loop.h"
 #include "net/openssl.h"
-#include "net/pace.h"
 #include "net/session.h"
 
 namespace muster::net {

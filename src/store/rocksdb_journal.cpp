@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mailbox.h"
+#include "base/pace.h"
 #include "store/data_folder.h"
 
 namespace muster::store {
@@ -30,6 +31,9 @@ constexpr std::size_t revision_size = sizeof(std::int64_t);
 
 // One write is at most about this large, so that a burst does not need its size twice.
 constexpr std::size_t batch_bytes_max = 4 << 20;
+// In a burst so many writes are as quick as the disk, then there is one each span.
+constexpr int writes_at_once = 16;
+constexpr Duration write_span = milliseconds(2);
 
 void put_revision(std::string& out, std::int64_t revision) {
     char bytes[revision_size];
@@ -56,6 +60,8 @@ rocksdb::Options options() {
     rocksdb::Options options;
     options.create_if_missing = true;
     options.compression = compression();
+    // Twice as many as usual: putting files together costs more than the few reads ever give back.
+    options.level0_file_num_compaction_trigger = 8;
     options.write_buffer_size = 4 << 20;
     options.max_write_buffer_number = 2;
     options.db_write_buffer_size = 8 << 20;
@@ -92,6 +98,7 @@ struct RocksdbJournal::State {
 
     void open();
     void run();
+    void rest();
     void commit(rocksdb::WriteBatch& batch, std::int64_t revision);
     void must(const rocksdb::Status& status) const;
 
@@ -99,6 +106,7 @@ struct RocksdbJournal::State {
     Loop& loop;
     std::unique_ptr<rocksdb::DB> database;
     Mailbox<Write> mailbox;
+    Pace pace{write_span, writes_at_once};
     std::thread writer;
 };
 
@@ -155,12 +163,23 @@ void RocksdbJournal::State::run() {
                 done.push_back(std::move(writes[next].durable));
             }
             commit(batch, revision);
+            const bool burst = done.size() > 1;
             loop.post([done = std::move(done)] {
                 for (const Durable& durable : done)
                     durable();
             });
+            if (burst) rest();
         }
     }
+}
+
+/// Several write at once: who comes within a moment shares the next write, which costs the disk,
+/// and those who hear of it, as much for one as for many. One who writes alone is never slowed.
+void RocksdbJournal::State::rest() {
+    rocksdb::Env& machine = *rocksdb::Env::Default();
+    const Duration pause = pace.take(nanoseconds(static_cast<std::int64_t>(machine.NowNanos())));
+    if (pause.nanoseconds > 0)
+        machine.SleepForMicroseconds(static_cast<int>(pause.nanoseconds / 1000));
 }
 
 void RocksdbJournal::State::commit(rocksdb::WriteBatch& batch, std::int64_t revision) {

@@ -1,16 +1,14 @@
-// net/pace_test.cpp - what is rare never waits, a burst is spread, and the bucket fills again.
-#include "net/pace.h"
+// base/pace_test.cpp - what is rare never waits, a burst is spread, and the bucket fills again.
+#include "base/pace.h"
 
 #include <doctest/doctest.h>
 
-namespace muster::net {
+namespace muster {
 namespace {
 
 constexpr Duration span = milliseconds(10);
-const Pace::Clock::time_point start{std::chrono::hours(1)};
-
-Pace::Clock::time_point at(std::int64_t ms) {
-    return start + std::chrono::milliseconds(ms);
+Duration at(std::int64_t ms) {
+    return hours(1) + milliseconds(ms);
 }
 
 TEST_CASE("what comes no more often than the span never waits") {
@@ -33,4 +31,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace muster::net
+}  // namespace muster
