@@ -300,6 +300,28 @@ Leaves owners_in(const Value& object) {
     return owners;
 }
 
+TEST_CASE("random: what two objects share is compared as if they did not share it") {
+    Random random(9);
+    const auto schema = schema_of("core.v1.Pod");
+    for (int round = 0; round < 300; ++round) {
+        Value before = random_pod(random);
+        before.seal();
+        Value after = before;
+        const Value other = random_pod(random);
+        for (const Value::Member& member : other["spec"].members()) {
+            if (random.below(2) == 0) after.at("spec").set(member.key, member.value);
+        }
+        if (random.below(2) == 0) after.set("metadata", other["metadata"]);
+        const Value apart = value_of(to_json(after));
+        const Comparison shared = compare_typed(*schema, before, after);
+        const Comparison plain = compare_typed(*schema, before, apart);
+        INFO(to_json(before) << " -> " << to_json(after));
+        REQUIRE(shared.added == plain.added);
+        REQUIRE(shared.modified == plain.modified);
+        REQUIRE(shared.removed == plain.removed);
+    }
+}
+
 TEST_CASE("random managers: an apply without force never touches a field of another manager") {
     Random random(8);
     for (int round = 0; round < 300; ++round) {

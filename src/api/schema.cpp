@@ -1,6 +1,8 @@
 // api/schema.cpp - walks of a document along its schema: strict checking, pruning, defaults.
 #include "api/schema.h"
 
+#include <algorithm>
+
 #include "api/json.h"
 #include "api/path.h"
 #include "base/quantity.h"
@@ -68,6 +70,91 @@ void change_elements(const Schema& schema, Value& value, const Visit& visit) {
     }
 }
 
+/// Whether pruning drops a member of an object or a map of this schema.
+bool is_dropped(const Schema& schema, const Value::Member& member) {
+    const bool is_brought = schema.checks != nullptr;
+    if (schema.type != Schema::Type::object)
+        return is_brought && !schema.element->nullable && member.value.is_null();
+    const Schema::Field* field = schema.find_field(member.key);
+    if (field == nullptr) return !schema.keeps_unknown;
+    const bool may_be_null =
+        field->schema->nullable || (!is_brought && field->schema->type == Schema::Type::any);
+    return member.value.is_null() && !may_be_null;
+}
+
+const Schema* schema_of_member(const Schema& schema, const Value::Member& member) {
+    if (schema.type == Schema::Type::map) return schema.element.get();
+    const Schema::Field* field = schema.find_field(member.key);
+    return field == nullptr ? nullptr : field->schema.get();
+}
+
+bool lacks(const Schema::Field& field, const Value& value) {
+    if (!field.default_value) return false;
+    const Value* present = value.find(field.name);
+    return present == nullptr || (present->is_null() && !field.schema->nullable);
+}
+
+/// Whether there is a default to fill in: most often there is none, and then nothing is unshared.
+bool lacks_any(const Schema& schema, const Value& value) {
+    if (!holds_objects(schema)) return false;
+    if (schema.type == Schema::Type::list) {
+        return std::any_of(value.items().begin(), value.items().end(),
+                           [&](const Value& item) { return lacks_any(*schema.element, item); });
+    }
+    if (!value.is_object()) return false;
+    return std::any_of(schema.fields.begin(), schema.fields.end(),
+                       [&](const Schema::Field& field) { return lacks(field, value); }) ||
+           std::any_of(value.members().begin(), value.members().end(), [&](const auto& member) {
+               const Schema* inner = schema_of_member(schema, member);
+               return inner != nullptr && lacks_any(*inner, member.value);
+           });
+}
+
+void fill(const Schema& schema, Value& value) {
+    if (!holds_objects(schema)) return;
+    if (schema.type != Schema::Type::object) return change_elements(schema, value, fill);
+    if (!value.is_object()) return;
+    for (const Schema::Field& field : schema.fields) {
+        if (lacks(field, value)) value.set(field.name, *field.default_value);
+    }
+    for (Value::Member& member : value.mutable_members()) {
+        const Schema* inner = schema_of_member(schema, member);
+        if (inner != nullptr) fill(*inner, member.value);
+    }
+}
+
+bool may_have_more(const Schema& schema) {
+    if (schema.type == Schema::Type::list) return may_have_more(*schema.element);
+    const bool is_brought_map = schema.type == Schema::Type::map && schema.checks != nullptr;
+    return is_brought_map || holds_objects(schema);
+}
+
+/// Whether pruning changes anything: most often it does not, and then nothing is unshared.
+bool has_more(const Schema& schema, const Value& value) {
+    if (!may_have_more(schema)) return false;
+    if (schema.type == Schema::Type::list) {
+        return std::any_of(value.items().begin(), value.items().end(),
+                           [&](const Value& item) { return has_more(*schema.element, item); });
+    }
+    return std::any_of(value.members().begin(), value.members().end(), [&](const auto& member) {
+        if (is_dropped(schema, member)) return true;
+        const Schema* inner = schema_of_member(schema, member);
+        return inner != nullptr && has_more(*inner, member.value);
+    });
+}
+
+void drop_more(const Schema& schema, Value& value) {
+    if (!may_have_more(schema)) return;
+    if (schema.type == Schema::Type::list) return change_elements(schema, value, drop_more);
+    if (!value.is_object()) return;
+    std::erase_if(value.mutable_members(),
+                  [&](const Value::Member& member) { return is_dropped(schema, member); });
+    for (Value::Member& member : value.mutable_members()) {
+        const Schema* inner = schema_of_member(schema, member);
+        if (inner != nullptr) drop_more(*inner, member.value);
+    }
+}
+
 void canonicalize_scalar(Schema::Type type, Value& value) {
     if (type == Schema::Type::quantity) {
         if (!value.is_string() && !value.is_number()) return;
@@ -95,28 +182,7 @@ std::vector<std::string> unknown_fields(const Schema& schema, const Value& value
 }
 
 void prune(const Schema& schema, Value& value) {
-    const bool is_brought = schema.checks != nullptr;
-    if (is_brought && schema.type == Schema::Type::map && !schema.element->nullable &&
-        value.is_object()) {
-        std::erase_if(value.mutable_members(),
-                      [](const Value::Member& member) { return member.value.is_null(); });
-    }
-    if (schema.type != Schema::Type::object) {
-        if (holds_objects(schema)) change_elements(schema, value, prune);
-        return;
-    }
-    if (!value.is_object()) return;
-    std::erase_if(value.mutable_members(), [&](const Value::Member& member) {
-        const Schema::Field* field = schema.find_field(member.key);
-        if (field == nullptr) return !schema.keeps_unknown;
-        const bool may_be_null =
-            field->schema->nullable || (!is_brought && field->schema->type == Schema::Type::any);
-        return member.value.is_null() && !may_be_null;
-    });
-    for (Value::Member& member : value.mutable_members()) {
-        const Schema::Field* field = schema.find_field(member.key);
-        if (field != nullptr) prune(*field->schema, member.value);
-    }
+    if (has_more(schema, value)) drop_more(schema, value);
 }
 
 void canonicalize(const Schema& schema, Value& value) {
@@ -137,22 +203,7 @@ void canonicalize(const Schema& schema, Value& value) {
 }
 
 void apply_defaults(const Schema& schema, Value& value) {
-    if (schema.type != Schema::Type::object) {
-        if (holds_objects(schema)) change_elements(schema, value, apply_defaults);
-        return;
-    }
-    if (!value.is_object()) return;
-    for (const Schema::Field& field : schema.fields) {
-        if (!field.default_value) continue;
-        const Value* present = value.find(field.name);
-        if (present == nullptr || (present->is_null() && !field.schema->nullable)) {
-            value.set(field.name, *field.default_value);
-        }
-    }
-    for (Value::Member& member : value.mutable_members()) {
-        const Schema::Field* field = schema.find_field(member.key);
-        if (field != nullptr) apply_defaults(*field->schema, member.value);
-    }
+    if (lacks_any(schema, value)) fill(schema, value);
 }
 
 }  // namespace muster::api

@@ -48,6 +48,30 @@ TEST_CASE("unknown fields are named by their path and pruned") {
     CHECK(pod["spec"]["containers"][1]["name"].text() == "b");
 }
 
+TEST_CASE("what needs no pruning and no default goes on being shared") {
+    const Schema& schema = *find_kind("", "pods")->versions[0].schema;
+    Value sealed = parsed(R"({"metadata":{"name":"a"},"spec":{"containers":[
+        {"name":"c","ports":[{"containerPort":1,"protocol":"TCP"}]}]}})");
+    apply_defaults(schema, sealed);
+    sealed.seal();
+    Value pod = sealed;
+    prune(schema, pod);
+    apply_defaults(schema, pod);
+    CHECK(pod.is_same(sealed));
+
+    pod.at("metadata").set("other", 1);
+    pod.at("spec")
+        .at("containers")
+        .mutable_items()[0]
+        .at("ports")
+        .push(Value::object({{"containerPort", 2}}));
+    prune(schema, pod);
+    apply_defaults(schema, pod);
+    CHECK_FALSE(pod["metadata"].has("other"));
+    CHECK(pod["spec"]["containers"][0]["ports"][1]["protocol"].text() == "TCP");
+    CHECK(sealed["spec"]["containers"][0]["ports"].size() == 1);
+}
+
 TEST_CASE("wrong types, enums and quantities are refused in the API server's words") {
     const Schema& schema = *find_kind("", "pods")->versions[0].schema;
     const Value pod = parsed(R"({"spec":{"restartPolicy":"Sometimes","priority":"high",

@@ -254,9 +254,12 @@ void compare_leaf(Comparison& result, const Value* before, const Value* after) {
 void compare_members(Comparison& result, const Schema& schema, const Value* before,
                      const Value* after) {
     if (before) {
-        for (const Value::Member& member : before->members())
+        for (const Value::Member& member : before->members()) {
+            const Value* now = after ? after->find(member.key) : nullptr;
+            if (now && now->is_same(member.value)) continue;
             compare_step(result, member_step(member.key), member_schema(schema, member.key),
-                         &member.value, after ? after->find(member.key) : nullptr);
+                         &member.value, now);
+        }
     }
     if (!after) return;
     for (const Value::Member& member : after->members()) {

@@ -111,6 +111,8 @@ public:
     void seal();
     /// Others have the same content, not only an equal one.
     bool is_shared() const;
+    /// The very same content, so certainly equal; what is only equal is not.
+    bool is_same(const Value& other) const { return type_ == other.type_ && bits_ == other.bits_; }
 
 private:
     /// A string's text, which lies behind it: never changed, so always shared by copies.

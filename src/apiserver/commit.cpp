@@ -83,7 +83,12 @@ Newest newest_of(Context& context, const api::Kind& kind, std::string_view ns,
     newest.bytes = entry.value;
     newest.revision = entry.revision;
     const auto fresh = context.fresh_trees.find(entry.revision);
-    newest.object = fresh == context.fresh_trees.end() ? read_stored(*entry.value) : *fresh->second;
+    if (fresh != context.fresh_trees.end()) {
+        newest.object = *fresh->second;
+    } else {
+        newest.object = read_stored(*entry.value);
+        newest.object.seal();  // A write makes several copies, and changes little of them.
+    }
     return newest;
 }
 
@@ -97,6 +102,7 @@ void commit_put(Context& context, const api::Kind& kind, api::Value object,
     std::string text = api::to_json(object);
     text.shrink_to_fit();  // It stays: growing has left up to as much again.
     committed.bytes = make_bytes(std::move(text));
+    object.seal();
     committed.object = std::make_shared<const api::Value>(std::move(object));
     committed.revision = revision;
     context.fresh_trees[revision] = committed.object;

@@ -95,8 +95,8 @@ void check_type(const Exchange& exchange, Value& object) {
                                       ": the kind in the data (" + given_kind +
                                       ") does not match the expected kind (" + kind.kind + ")");
     }
-    object.set("apiVersion", api_version);
-    object.set("kind", kind.kind);
+    if (given_version.empty()) object.set("apiVersion", api_version);
+    if (given_kind.empty()) object.set("kind", kind.kind);
 }
 
 std::string joined(const std::vector<std::string>& texts) {
@@ -196,11 +196,9 @@ void check_types(const Exchange& exchange, const api::Schema& schema, const Valu
 
 /// In metadata nothing and an empty map or list are the same.
 void drop_what_is_empty(Value& object) {
-    Value* metadata = object.find("metadata");
-    if (metadata == nullptr || !metadata->is_object()) return;
     for (const char* name : {"labels", "annotations", "finalizers", "ownerReferences"}) {
-        const Value* part = metadata->find(name);
-        if (part != nullptr && part->empty()) metadata->erase(name);
+        const Value* part = std::as_const(object)["metadata"].find(name);
+        if (part != nullptr && part->empty()) object.at("metadata").erase(name);
     }
 }
 
