@@ -94,7 +94,7 @@ std::optional<std::string> field_value(const Value& pod, const PodPlace& place,
     if (path == "metadata.uid") return metadata["uid"].text();
     if (path == "metadata.labels") return map_lines(metadata["labels"]);
     if (path == "metadata.annotations") return map_lines(metadata["annotations"]);
-    if (path == "spec.nodeName") return place.node_name;
+    if (path == "spec.nodeName" || path == "spec.host") return place.node_name;
     if (path == "spec.serviceAccountName")
         return std::string(pod["spec"]["serviceAccountName"].text_or("default"));
     if (path == "status.hostIP" || path == "status.hostIPs") return place.host_ip;

@@ -209,5 +209,30 @@ TEST_CASE("mangled bodies never end the server nor make it fail") {
     CHECK(server.get(jobs)->status == 200);
 }
 
+TEST_CASE("an object from before a rule still gets its status; who changes it has to mend it") {
+    TestServer server;
+    const std::string pods = "/api/v1/namespaces/default/pods";
+    REQUIRE(server
+                .post(pods, R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c",
+        "image":"i","env":[{"name":"N","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}]}]}})")
+                ->status == 201);
+    const store::Entry stored = server.store.newest("/core/pods/default/p");
+    std::string bytes = *stored.value;
+    const auto put = [&bytes](const std::string& old, const std::string& now) {
+        bytes.replace(bytes.find(old), old.size(), now);
+    };
+    put("metadata.name", "metadata.nothing");
+    put("\"resourceVersion\":\"" + std::to_string(stored.revision),
+        "\"resourceVersion\":\"" + std::to_string(server.store.next_revision()));
+    REQUIRE(server.store.stage(stored.key, make_bytes(std::move(bytes)), stored.revision,
+                               nullptr) == store::Staged::accepted);
+    server.loop.run();
+    CHECK(server.merge(pods + "/p/status", R"({"status":{"phase":"Running"}})")->status == 200);
+    CHECK(server.get(pods + "/p")->json()["status"]["phase"].text() == "Running");
+    const ReplyPtr refused = server.merge(pods + "/p", R"({"metadata":{"labels":{"a":"b"}}})");
+    CHECK(refused->status == 422);
+    CHECK(refused->message().find("env[0].valueFrom.fieldRef.fieldPath") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace muster::apiserver

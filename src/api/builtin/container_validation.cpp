@@ -2,9 +2,9 @@
 #include "api/builtin/container_validation.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
+#include "api/builtin/field_reference.h"
 #include "api/field_error.h"
 #include "api/json.h"
 #include "api/label_rules.h"
@@ -102,21 +102,6 @@ void check_ports(const Value& ports, const Path& path, FieldErrors& errors) {
     }
 }
 
-/// Fields of its pod that a variable of a container may show.
-bool tells_variables(std::string_view field) {
-    static constexpr std::array whole = {"metadata.name", "metadata.namespace",
-                                         "metadata.uid",  "spec.host",
-                                         "spec.nodeName", "spec.serviceAccountName",
-                                         "status.hostIP", "status.hostIPs",
-                                         "status.podIP",  "status.podIPs"};
-    for (const std::string_view map : {"metadata.labels['", "metadata.annotations['"}) {
-        if (!field.starts_with(map)) continue;
-        const std::string_view key = field.substr(map.size());
-        return key.ends_with("']") && label_key_faults(key.substr(0, key.size() - 2)).empty();
-    }
-    return std::find(whole.begin(), whole.end(), field) != whole.end();
-}
-
 void check_value_source(const Value& variable, const Path& path, FieldErrors& errors) {
     const Value& from = variable["valueFrom"];
     if (from.is_null()) return;
@@ -137,16 +122,8 @@ void check_value_source(const Value& variable, const Path& path, FieldErrors& er
         const Path below = path.child(source);
         if (from[source]["key"].text_or("").empty()) errors.push_back(required(below.child("key")));
     }
-    if (!from["fieldRef"].is_object()) return;
-    const Path reference = path.child("fieldRef");
-    const Value& field = from["fieldRef"]["fieldPath"];
-    if (field.text_or("").empty()) {
-        errors.push_back(required(reference.child("fieldPath")));
-    } else if (!tells_variables(field.text())) {
-        errors.push_back(
-            invalid(reference.child("fieldPath"), field,
-                    "error converting fieldPath: field label not supported: " + field.text()));
-    }
+    if (from["fieldRef"].is_object())
+        check_field_reference(from["fieldRef"], ShownIn::variable, path.child("fieldRef"), errors);
 }
 
 void check_environment(const Value& container, const Path& path, FieldErrors& errors) {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "api/builtin/container_validation.h"
+#include "api/builtin/field_reference.h"
 #include "api/builtin/validation.h"
 #include "api/field_error.h"
 #include "api/label_rules.h"
@@ -48,6 +49,24 @@ constexpr NeededField needed_fields[] = {
     {"secret", "secretName"}, {"hostPath", "path"}, {"persistentVolumeClaim", "claimName"},
     {"configMap", "name"},    {"nfs", "server"},    {"csi", "driver"}};
 
+/// Files that show fields of their pod. Of which of them is wrong nothing is said, as there.
+void check_shown_files(const Value& source, const Path& path, FieldErrors& errors) {
+    for (const Value& file : source["items"].items()) {
+        if (file["path"].text_or("").empty()) errors.push_back(required(path.child("path")));
+        const bool amount = file["resourceFieldRef"].is_object();
+        if (file["fieldRef"].is_object()) {
+            check_field_reference(file["fieldRef"], ShownIn::file, path.child("fieldRef"), errors);
+            if (amount) {
+                errors.push_back(
+                    invalid(path, "resource",
+                            "fieldRef and resourceFieldRef can not be specified simultaneously"));
+            }
+        } else if (!amount) {
+            errors.push_back(required(path, "one of fieldRef and resourceFieldRef is required"));
+        }
+    }
+}
+
 void check_volume(const Value& volume, const Path& path, FieldErrors& errors) {
     if (volume["name"].text_or("").empty()) {
         errors.push_back(required(path.child("name")));
@@ -68,6 +87,13 @@ void check_volume(const Value& volume, const Path& path, FieldErrors& errors) {
         if (!source.is_object() || !source[needed.field].text_or("").empty()) continue;
         const Path below = path.child(needed.source);
         errors.push_back(required(below.child(needed.field)));
+    }
+    check_shown_files(volume["downwardAPI"], path.child("downwardAPI"), errors);
+    const Path projected = path.child("projected");
+    const Value& parts = volume["projected"]["sources"];
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        check_shown_files(parts[i]["downwardAPI"],
+                          projected.child("sources").item(i).child("downwardAPI"), errors);
     }
     const std::string host_path = "/" + volume["hostPath"]["path"].text() + "/";
     if (host_path.find("/../") != std::string::npos) {

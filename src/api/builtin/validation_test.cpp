@@ -140,9 +140,30 @@ TEST_CASE("a lease lasts, a manager of jobs has a domain, a variable shows what 
     };
     for (const char* good : {"metadata.name", "status.podIP", "metadata.labels['a.b/c']"})
         CHECK_MESSAGE(shows(good), good);
-    for (const char* bad :
-         {"metadata.nothing", "metadata.labels['a b']", "metadata.labels['", "spec"})
+    CHECK(shows("spec.host"));
+    CHECK(shows("metadata.annotations['A.b/C']"));
+    for (const char* bad : {"metadata.nothing", "metadata.labels['a b']", "metadata.labels['",
+                            "spec", "metadata.labels", "status.phase", "spec['a']"})
         CHECK_MESSAGE(!shows(bad), bad);
+}
+
+TEST_CASE("files show fields of their pod: which, and of what version of it") {
+    const auto said_of = [](const std::string& item) {
+        Value pod = pod_with(R"({"containers":[{"name":"a","image":"b"}],"volumes":[{"name":"v",
+            "downwardAPI":{"items":[)" +
+                             item + R"(]}}]})");
+        default_pod(pod);
+        return told(validate_pod(pod, nullptr));
+    };
+    const std::string at = "spec.volumes[0].downwardAPI";
+    CHECK(said_of(R"({"path":"l","fieldRef":{"fieldPath":"metadata.labels"}})").empty());
+    CHECK(said_of(R"({"path":"l","fieldRef":{"fieldPath":"spec.nodeName"}})")
+              .find(at + ".fieldRef.fieldPath") != std::string::npos);
+    CHECK(said_of(R"({"path":"l","fieldRef":{"fieldPath":"metadata.name","apiVersion":"v2"}})")
+              .find("unsupported pod version: v2") != std::string::npos);
+    CHECK(said_of(R"({"path":"l"})").find("one of fieldRef") != std::string::npos);
+    CHECK(said_of(R"({"fieldRef":{"fieldPath":"metadata.name"}})").find(at + ".path") !=
+          std::string::npos);
 }
 
 }  // namespace
