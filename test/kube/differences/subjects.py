@@ -67,6 +67,10 @@ def spec(**fields) -> dict:
     return {"spec": fields}
 
 
+# Fields of a pod that a variable or a file, or neither, may show.
+FIELDS = ["metadata", "metadata.labels", "metadata.labels['a b']", "metadata.annotations['A/b c']", "spec['a']", "spec.host",
+          "spec.schedulerName", "status.phase"]
+
 CORE = [
     Subject("v1", "ConfigMap", "configmaps", {"data": {"a": "1"}}, {"data": {"a": "2"}}, fixed={"immutable": True},
             wrong=(("a key", {"data": {"a b": "1"}}), ("a number", {"data": {"a": 1}}), ("both", {"binaryData": {"a": "aaaa"}}),
@@ -100,7 +104,15 @@ CORE = [
                    ("a priority", spec(priority=5)), ("an account that is not there", spec(serviceAccountName="nothing")),
                    ("a node selector", spec(nodeSelector={"a b": "c"})), ("a host name", spec(hostname="A_b")),
                    ("a dns policy", spec(dnsPolicy="Nothing")), ("a deadline", spec(activeDeadlineSeconds=0)),
-                   ("an init container of that name", spec(initContainers=[CONTAINER])))),
+                   ("an init container of that name", spec(initContainers=[CONTAINER])),
+                   *((f"a variable of {field}", spec(containers=[{**CONTAINER, "env": [
+                       {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": field}}}]}])) for field in FIELDS),
+                   *((f"a file of {field}", spec(volumes=[{"name": "a", "downwardAPI": {"items": [
+                       {"path": "a", "fieldRef": {"fieldPath": field}}]}}])) for field in FIELDS),
+                   ("another version of a field", spec(containers=[{**CONTAINER, "env": [
+                       {"name": "A", "valueFrom": {"fieldRef": {"apiVersion": "v2", "fieldPath": "metadata.name"}}}]}])),
+                   ("a file of nothing", spec(volumes=[{"name": "a", "projected": {"sources": [
+                       {"downwardAPI": {"items": [{"path": "a"}]}}]}}])))),
     Subject("v1", "Service", "services", spec(ports=[{"port": 80}], selector={"app": "a"}), spec(selector={"app": "b"}),
             status={"status": {"conditions": [{"type": "A", "status": "True", "reason": "B", "message": "", "lastTransitionTime":
                                                "2001-01-01T00:00:00Z"}]}},
