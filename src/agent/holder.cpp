@@ -70,8 +70,14 @@ bool enter_namespaces() {
 }
 
 void make_network() {
-    if (::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
-        throw Error(Reason::forbidden, fault("cannot make the mounts of pods private"));
+    if (::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+        const bool no_mount_point = errno == EINVAL;
+        const std::string what = fault("cannot make the mounts of pods private");
+        const char* const help =
+            "; / is no mount point here, as in a plain chroot: bind its folder "
+            "on itself (`mount --bind DIR DIR`) before the chroot";
+        throw Error(Reason::forbidden, no_mount_point ? what + help : what);
+    }
     Netlink net;
     net.set_up("lo");
     net.add_bridge(kBridge);

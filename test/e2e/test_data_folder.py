@@ -39,6 +39,18 @@ def test_a_read_only_folder_is_refused_in_one_sentence(make_muster, mounts, befo
         muster.start()
 
 
+def test_a_root_that_is_no_mount_point_is_refused_with_what_to_do(make_muster, mounts):
+    muster = make_muster()
+    root = muster.folder / "root"
+    root.mkdir()
+    there = mounts(f"""mount --make-rprivate /
+        for each in /*; do
+            if [ -L $each ]; then cp -P $each {root}; elif [ -d $each ]; then mkdir {root}$each; mount --rbind $each {root}$each; fi
+        done""")
+    said = start_fails([*there, "chroot", str(root)], muster.folder / "state")
+    assert "/ is no mount point here" in said and "mount --bind DIR DIR" in said, said
+
+
 def test_a_folder_without_rights_is_refused_in_one_sentence(make_muster):
     muster = make_muster()
     state = muster.folder / "state"
