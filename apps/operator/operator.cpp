@@ -187,7 +187,9 @@ void Operator::elect(kube::LeaseOptions lease) {
         lead();
     };
     events.following = [this](const std::string& holder) {
-        log_info("operator", holder + " is working; waiting for its Lease");
+        log_info("operator", holder +
+                                 " is working, or has ended without giving its Lease back; "
+                                 "waiting until that is free or ends");
         take_role(Vitals::Role::following);
     };
     events.lost = [this] {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "control/conditions.h"
 #include "net/secret.h"
 
 namespace muster::up {
@@ -26,6 +27,22 @@ std::string endpoint_of(const kube::Cache& seen, std::string_view ns, std::strin
             if (const auto& addresses = endpoint["addresses"]; !addresses.empty())
                 return addresses[0].text();
         }
+    }
+    return "";
+}
+
+/// The address of the first ready pod that a service selects: the operator on a cluster sees pods,
+/// not endpoint slices.
+std::string pod_address_of(const kube::Cache& seen, const kube::Object& service) {
+    const api::Value& selector = service.value["spec"]["selector"];
+    if (selector.empty()) return "";
+    for (const auto& pod : seen.list({"", "pods"}, service.key.ns)) {
+        const api::Value& status = pod->value["status"];
+        if (control::condition_of(status, "Ready")["status"].text_or("") != "True") continue;
+        bool is_meant = true;
+        for (const auto& [key, value] : selector.members())
+            is_meant = is_meant && pod->label(key) == value.text_or("");
+        if (is_meant && !pod->is_terminating()) return status["podIP"].text();
     }
     return "";
 }
@@ -67,7 +84,8 @@ std::string service_address(const kube::Cache& seen, const std::string& host) {
     if (!service) return "";
     const std::string address = service->value["spec"]["clusterIP"].text();
     if (!address.empty() && address != "None") return address;
-    return endpoint_of(seen, ns, name);
+    const std::string endpoint = endpoint_of(seen, ns, name);
+    return endpoint.empty() ? pod_address_of(seen, *service) : endpoint;
 }
 
 }  // namespace muster::up

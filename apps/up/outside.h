@@ -28,8 +28,9 @@ private:
 };
 
 /// The address of a service's host name ("head-svc.default.svc.cluster.local"): its ClusterIP, or
-/// for a headless one the address of its first ready endpoint. Empty when there is none. A host
-/// that is no service name is its own address.
+/// for a headless one the address of its first ready endpoint, or where endpoints are not seen of
+/// its first ready pod. Empty when there is none. A host that is no service name is its own
+/// address.
 std::string service_address(const kube::Cache& seen, const std::string& host);
 
 }  // namespace muster::up

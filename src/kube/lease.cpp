@@ -14,6 +14,7 @@ using api::Value;
 
 const Target leases{{"coordination.k8s.io", "leases"}, "v1"};
 constexpr Duration look_at_clock = milliseconds(200);
+constexpr int release_tries = 3;
 
 }  // namespace
 
@@ -151,9 +152,39 @@ void Elector::lose() {
 void Elector::release(std::function<void()> done) {
     over_ = true;
     if (!leading_) return done();
+    give_back(std::move(done), release_tries);
+}
+
+void Elector::give_back(std::function<void()> done, int tries) {
     const api::Key key{leases.resource, options_.ns, options_.name};
     transport_.send(update(leases, key, "", held_lease(options_, "", lease_, loop_.now())),
-                    [done = std::move(done)](const net::Response&) { done(); });
+                    [this, tries, done = std::move(done),
+                     alive = std::weak_ptr<int>(alive_)](const net::Response& response) mutable {
+                        if (response.status == 200 || alive.expired()) return done();
+                        // A renewal was on its way, and has been written since.
+                        if (response.status == 409 && tries > 1)
+                            return give_back_newer(std::move(done), tries - 1);
+                        log_warning("election",
+                                    "the Lease could not be given back: another operator waits " +
+                                        std::to_string(options_.lease.nanoseconds / 1'000'000'000) +
+                                        " s from its last renewal on. The server says " +
+                                        std::to_string(response.status) +
+                                        (response.body ? " " + *response.body : ""));
+                        done();
+                    });
+}
+
+/// What the server has now, when that is still ours.
+void Elector::give_back_newer(std::function<void()> done, int tries) {
+    transport_.send(get(leases, options_.ns, options_.name),
+                    [this, tries, done = std::move(done),
+                     alive = std::weak_ptr<int>(alive_)](const net::Response& response) mutable {
+                        if (response.status != 200 || alive.expired()) return done();
+                        lease_ = body_of(response);
+                        if (lease_["spec"]["holderIdentity"].text_or("") != options_.identity)
+                            return done();
+                        give_back(std::move(done), tries);
+                    });
 }
 
 }  // namespace muster::kube

@@ -58,7 +58,8 @@ public:
     Elector(Transport& transport, Loop& loop, LeaseOptions options, Events events);
 
     void start() { ask(); }
-    /// Gives the Lease back when it is held; then `done`.
+    /// Gives the Lease back when it is held; then `done`. Who may not any more says so in the log,
+    /// and others wait until the Lease ends: nobody can tell them that this program has stopped.
     void release(std::function<void()> done);
 
 private:
@@ -66,6 +67,8 @@ private:
     void take_lease(const net::Response& response);
     void write(const api::Value& lease);
     void take_written(const net::Response& response, Time sent);
+    void give_back(std::function<void()> done, int tries);
+    void give_back_newer(std::function<void()> done, int tries);
     void again();
     void check_time();
     void lose();

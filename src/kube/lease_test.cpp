@@ -41,6 +41,7 @@ public:
 
     api::Value lease;
     bool is_up = true;
+    bool lets_write = true;
 
 private:
     net::Response answer(const net::Request& request) {
@@ -48,6 +49,7 @@ private:
         response.body = make_bytes("{}");
         const bool writes = request.method != "GET";
         response.status = !is_up ? 503 : lease.is_null() && !writes ? 404 : 200;
+        if (writes && !lets_write) response.status = 403;
         if (response.status != 200) return response;
         if (writes) {
             auto parsed = api::parse_json(*request.body);
@@ -133,6 +135,38 @@ TEST_CASE("a leader that gives its Lease back is followed at once") {
     first.leads = false;
     election.pass(seconds(2) + milliseconds(200));
     CHECK(done);
+    CHECK(second.leads);
+}
+
+TEST_CASE("a Lease is given back also when it was renewed a moment ago") {
+    Election election;
+    election.pass(seconds(30));
+    Candidate& second = election.follower();
+    bool done = false;
+    api::Value& metadata = election.server.lease.at("metadata");
+    metadata.set("resourceVersion", metadata["resourceVersion"].text() + "0");
+    election.leader().elector->release([&] { done = true; });
+    election.leader().leads = false;
+    election.pass(seconds(2) + milliseconds(200));
+    CHECK(done);
+    CHECK(second.leads);
+}
+
+TEST_CASE("who may not give its Lease back ends all the same, and is followed when it ends") {
+    Election election;
+    election.pass(seconds(30));
+    Candidate& first = election.leader();
+    Candidate& second = election.follower();
+    election.server.lets_write = false;
+    bool done = false;
+    first.elector->release([&] { done = true; });
+    first.leads = false;
+    election.pass(milliseconds(100));
+    CHECK(done);
+    election.server.lets_write = true;
+    election.pass(seconds(12));
+    CHECK(!second.leads);
+    election.pass(seconds(5));
     CHECK(second.leads);
 }
 

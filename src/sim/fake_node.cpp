@@ -100,10 +100,10 @@ void FakeNode::write_node(const NodeSpec& node) {
         node.amounts.is_object()
             ? node.amounts
             : Value::object({{"cpu", node.cpu}, {"memory", node.memory}, {"pods", node.pods}});
-    const Value status =
-        Value::object({{"capacity", amounts},
-                       {"allocatable", amounts},
-                       {"conditions", Value::array({condition("Ready", true, loop_.now())})}});
+    const Value status = Value::object(
+        {{"capacity", amounts},
+         {"allocatable", amounts},
+         {"conditions", Value::array({condition("Ready", node.is_ready, loop_.now())})}});
     const Value patch = Value::object({{"status", status}});
     transport_.send(kube::patch(nodes, {nodes.resource, "", node.name}, "status",
                                 "application/merge-patch+json", patch),
@@ -138,8 +138,8 @@ void FakeNode::beat() {
         net::Request request = kube::patch(leases, key, "", "application/apply-patch+yaml", body);
         request.query = {{"fieldManager", "agent"}, {"force", "true"}};
         transport_.send(std::move(request), [](const net::Response&) {});
-        const Value status =
-            Value::object({{"conditions", Value::array({condition("Ready", true, loop_.now())})}});
+        const Value status = Value::object(
+            {{"conditions", Value::array({condition("Ready", node.is_ready, loop_.now())})}});
         transport_.send(
             kube::patch(nodes, {nodes.resource, "", node.name}, "status",
                         "application/merge-patch+json", Value::object({{"status", status}})),

@@ -29,6 +29,7 @@ struct NodeSpec {
     api::Value amounts = {};  // In place of the three above: {"cpu": "2", "nvidia.com/gpu": "8"}.
     api::Value labels = {};
     api::Value spec = {};  // Taints, unschedulable.
+    bool is_ready = true;
 };
 
 /// The agents of all nodes, and the processes that they run. The processes outlive a crash of the

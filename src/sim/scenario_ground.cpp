@@ -58,6 +58,11 @@ std::optional<std::string> SimGround::refuses(const decide::Step& step) {
 }
 
 void SimGround::catch_up(Time now) {
+    if (told_ && now != told_at_) {
+        const Duration since = now - decide::scenario_start;
+        told_(Value::object({{"at", since.nanoseconds / seconds(1).nanoseconds}}));
+        told_at_ = now;
+    }
     if (world_.now() < now) world_.pass(now - world_.now());
 }
 
@@ -87,6 +92,20 @@ std::string SimGround::own_words(std::string text, const Submitted* about) const
     return text;
 }
 
+/// "Preempted: InClusterQueue for big"; without more where nobody did it.
+std::string SimGround::eviction_text(const Value& status) {
+    const std::string reason = control::condition_of(status, "Evicted")["reason"].text();
+    const Value& preempted = control::condition_of(status, "Preempted");
+    if (preempted["status"].text_or("") != "True") return reason;
+    const std::string message = preempted["message"].text();
+    for (const auto& [id, known] : submitted_) {
+        const std::string its = world_.get(known.path)["metadata"]["uid"].text();
+        if (!its.empty() && message.find("(UID: " + its) != std::string::npos)
+            return reason + ": " + preempted["reason"].text() + " for " + id;
+    }
+    return reason;
+}
+
 SimGround::Shown SimGround::show_workload(const Submitted& known, const Value& object) {
     using State = Shown::State;
     Shown shown;
@@ -102,7 +121,7 @@ SimGround::Shown SimGround::show_workload(const Submitted& known, const Value& o
         for (std::size_t i = 0; known.wrapped && i < shown.assignment.pod_sets.size(); ++i)
             shown.assignment.pod_sets[i].name = known.said.pod_sets[i].name;
         shown.state = shown.evicted_at.empty() ? State::admitted : State::evicting;
-        if (shown.state == State::evicting) shown.text = evicted["reason"].text();
+        if (shown.state == State::evicting) shown.text = eviction_text(status);
     } else {
         // What waits behind a head is not tried, and its status need not say so: `why` does.
         const Value why = world_.get(known.path + "/why");
@@ -184,6 +203,9 @@ ScenarioCycle SimGround::cycle(Time now) {
             came.evicts.push_back({id, after.text});
         if (after.state == State::admitted && was.state != State::admitted)
             came.admits.push_back({id, after.assignment});
+        if (after.state == State::admitted && was.state == State::admitted &&
+            after.assignment != was.assignment)
+            came.moves.push_back({id, after.assignment});
         if (after.state == State::waiting &&
             (was.state != State::waiting || was.text != after.text))
             came.waits.push_back({id, after.text});

@@ -37,8 +37,9 @@ public:
     /// Every workload and queue as its status says, a line each.
     std::string rest();
     /// From here on all that is written is told, as `World::record` has it, nodes as {"node"},
-    /// other options as {"options"}; and after each cycle {"cycle"}: by path, the status of each
-    /// workload
+    /// other options as {"options"}, the documents of a configuration file, the scenario's clock
+    /// when it has gone on as {"at"}, its seconds; and after each cycle {"cycle"}: by path, the
+    /// status of each workload
     /// ("workload" of an AppWrapper) and of each queue.
     void record(std::function<void(api::Value line)> tell);
     World& world() { return world_; }
@@ -66,6 +67,7 @@ private:
     std::optional<std::string> submit(const decide::Workload& workload);
     std::optional<std::string> alter(Submitted& known, const decide::Workload& workload, Time now);
     void end(const Submitted& known, const std::function<void(api::Value&)>& status);
+    void pass_checks(const Submitted& known, decide::Workload::Stage stage, Time now);
     void release(const Submitted& known);
     void bind(const decide::PodBound& pod);
     void lose_pod(const std::string& name);
@@ -73,6 +75,7 @@ private:
     std::map<std::string, Shown> shown();
     /// Of an AppWrapper in a queue; null when none yet.
     api::Value workload_of(const Submitted& wrapper);
+    std::string eviction_text(const api::Value& status);
     Shown show_workload(const Submitted& known, const api::Value& object);
     Shown show_wrapper(const Submitted& known, const api::Value& object);
     void tell_cycle();
@@ -82,6 +85,7 @@ private:
 
     World world_;
     std::function<void(api::Value line)> told_;
+    Time told_at_ = decide::scenario_start;
     bool faulty_ = false;
     bool changed_ = false;  // Since the last cycle.
     std::map<std::string, Submitted> submitted_;

@@ -83,6 +83,70 @@ Value to_expressions(const std::vector<decide::Requirement>& requirements) {
     return made;
 }
 
+Value to_fair_sharing(decide::FairWeight weight) {
+    constexpr std::int64_t nanos_in_milli = 1'000'000;
+    return Value::object({{"weight", std::to_string(weight.nanos / nanos_in_milli) + "m"}});
+}
+
+std::string seconds_text(Duration duration) {
+    return std::to_string(duration.nanoseconds / seconds(1).nanoseconds) + "s";
+}
+
+Value to_preemption(const decide::Preemption& preemption) {
+    using decide::Preemption;
+    Value made = Value::object();
+    if (preemption.within_queue != Preemption::WithinQueue::never) {
+        const bool lower = preemption.within_queue == Preemption::WithinQueue::lower_priority;
+        made.set("withinClusterQueue", lower ? "LowerPriority" : "LowerOrNewerEqualPriority");
+    }
+    if (preemption.reclaim_within_cohort != Preemption::Reclaim::never) {
+        const bool any = preemption.reclaim_within_cohort == Preemption::Reclaim::any;
+        made.set("reclaimWithinCohort", any ? "Any" : "LowerPriority");
+    }
+    if (preemption.borrow_within_cohort == Preemption::WhileBorrowing::lower_priority) {
+        Value& borrow = made.at("borrowWithinCohort");
+        borrow.set("policy", "LowerPriority");
+        if (preemption.max_priority_threshold)
+            borrow.set("maxPriorityThreshold", *preemption.max_priority_threshold);
+    }
+    return made;
+}
+
+Value to_fungibility(const decide::FlavorFungibility& fungibility) {
+    using Fungibility = decide::FlavorFungibility;
+    Value made = Value::object();
+    if (fungibility.when_can_borrow == Fungibility::Search::try_next_flavor)
+        made.set("whenCanBorrow", "TryNextFlavor");
+    if (fungibility.when_can_preempt == Fungibility::Search::may_stop)
+        made.set("whenCanPreempt", "MayStopSearch");
+    if (fungibility.preference == Fungibility::Preference::borrowing_over_preemption)
+        made.set("preference", "BorrowingOverPreemption");
+    if (fungibility.preference == Fungibility::Preference::preemption_over_borrowing)
+        made.set("preference", "PreemptionOverBorrowing");
+    return made;
+}
+
+/// Empty when it asks for no place.
+Value to_topology_request(const decide::PodSet& set) {
+    using Mode = decide::TopologyRequest::Mode;
+    const decide::TopologyRequest& request = set.topology;
+    Value made = Value::object();
+    if (request.mode == Mode::required) made.set("required", request.level);
+    if (request.mode == Mode::preferred) made.set("preferred", request.level);
+    if (request.mode == Mode::unconstrained) made.set("unconstrained", true);
+    if (!set.group.empty()) made.set("podSetGroupName", set.group);
+    if (request.slices.size() == 1) {
+        made.set("podSetSliceRequiredTopology", request.slices[0].level);
+        made.set("podSetSliceSize", request.slices[0].size);
+        return made;
+    }
+    for (const auto& [level, size] : request.slices) {
+        made.at("podsetSliceRequiredTopologyConstraints")
+            .push(Value::object({{"topology", level}, {"size", size}}));
+    }
+    return made;
+}
+
 /// A pod that asks for what the shape says.
 Value to_pod_spec(const decide::PodShape& shape) {
     Value resources = Value::object();
@@ -165,6 +229,7 @@ Value to_object(const decide::Flavor& flavor) {
     if (!flavor.node_labels.empty()) spec.set("nodeLabels", to_labels(flavor.node_labels));
     if (!flavor.taints.empty()) spec.set("nodeTaints", to_taints(flavor.taints));
     if (!flavor.tolerations.empty()) spec.set("tolerations", to_tolerations(flavor.tolerations));
+    if (!flavor.topology.empty()) spec.set("topologyName", flavor.topology);
     made.set("spec", std::move(spec));
     return made;
 }
@@ -184,6 +249,14 @@ Value to_object(const decide::ClusterQueue& queue) {
         spec.set("namespaceSelector", std::move(selector));
     }
     spec.set("resourceGroups", to_groups(queue.groups));
+    if (Value said = to_preemption(queue.preemption); !said.empty())
+        spec.set("preemption", std::move(said));
+    if (Value said = to_fungibility(queue.fungibility); !said.empty())
+        spec.set("flavorFungibility", std::move(said));
+    if (queue.weight != decide::FairWeight{})
+        spec.set("fairSharing", to_fair_sharing(queue.weight));
+    if (queue.admission_mode == decide::ClusterQueue::AdmissionMode::usage_based)
+        spec.at("admissionScope").set("admissionMode", "UsageBasedAdmissionFairSharing");
     Value rules = Value::array();
     for (const decide::CheckRule& rule : queue.checks) {
         Value made_rule = Value::object({{"name", rule.name}});
@@ -196,6 +269,25 @@ Value to_object(const decide::ClusterQueue& queue) {
     return made;
 }
 
+Value to_object(const decide::Cohort& cohort) {
+    Value made = object_of(control::queue::kueue_api_version, "Cohort", named(cohort.name));
+    Value spec = Value::object({{"resourceGroups", to_groups(cohort.groups)}});
+    if (!cohort.parent.empty()) spec.set("parentName", cohort.parent);
+    if (cohort.weight != decide::FairWeight{})
+        spec.set("fairSharing", to_fair_sharing(cohort.weight));
+    made.set("spec", std::move(spec));
+    return made;
+}
+
+Value to_object(const decide::Topology& topology) {
+    Value made = object_of(control::queue::kueue_api_version, "Topology", named(topology.name));
+    Value levels = Value::array();
+    for (const std::string& label : topology.levels)
+        levels.push(Value::object({{"nodeLabel", label}}));
+    made.set("spec", Value::object({{"levels", std::move(levels)}}));
+    return made;
+}
+
 Value to_object(const decide::AdmissionCheck& check) {
     Value made = object_of(control::queue::kueue_api_version, "AdmissionCheck", named(check.name));
     made.set("spec", Value::object({{"controllerName", "muster.dev/scenario"}}));
@@ -205,8 +297,11 @@ Value to_object(const decide::AdmissionCheck& check) {
 Value to_object(const decide::LocalQueue& queue) {
     Value made =
         object_of(control::queue::kueue_api_version, "LocalQueue", named(queue.ns, queue.name));
-    made.set("spec", Value::object({{"clusterQueue", queue.cluster_queue},
-                                    {"stopPolicy", to_text(queue.stop)}}));
+    Value spec =
+        Value::object({{"clusterQueue", queue.cluster_queue}, {"stopPolicy", to_text(queue.stop)}});
+    if (queue.weight != decide::FairWeight{})
+        spec.set("fairSharing", to_fair_sharing(queue.weight));
+    made.set("spec", std::move(spec));
     return made;
 }
 
@@ -216,10 +311,13 @@ Value to_workload(const decide::Workload& workload) {
     made.at("metadata").set("finalizers", Value::array({Value(process_finalizer)}));
     Value pod_sets = Value::array();
     for (const decide::PodSet& set : workload.pod_sets) {
-        pod_sets.push(
-            Value::object({{"name", set.name},
-                           {"count", set.count},
-                           {"template", Value::object({{"spec", to_pod_spec(set.pod)}})}}));
+        Value each = Value::object({{"name", set.name},
+                                    {"count", set.count},
+                                    {"template", Value::object({{"spec", to_pod_spec(set.pod)}})}});
+        if (set.min_count) each.set("minCount", *set.min_count);
+        if (Value said = to_topology_request(set); !said.empty())
+            each.set("topologyRequest", std::move(said));
+        pod_sets.push(std::move(each));
     }
     made.set("spec",
              Value::object({{"queueName", workload.local_queue},
@@ -276,7 +374,54 @@ NodeSpec to_node(const decide::Node& node) {
     made.labels = to_labels(node.labels);
     made.spec = Value::object({{"taints", to_taints(node.taints)}});
     made.spec.set("unschedulable", node.scheduling == decide::Node::Scheduling::cordoned);
+    made.is_ready = node.condition == decide::Node::Condition::ready;
     return made;
+}
+
+std::vector<decide::Options::Strategy> said_strategies(
+    const std::vector<decide::Options::Strategy>& strategies) {
+    using Strategy = decide::Options::Strategy;
+    if (!strategies.empty()) return strategies;
+    return {Strategy::less_than_or_equal_to_final_share, Strategy::less_than_initial_share};
+}
+
+std::vector<Value> to_configuration(const decide::Options& options) {
+    using decide::Options;
+    using Strategy = Options::Strategy;
+    Value own = object_of("muster.dev/v1alpha1", "Configuration", Value::object());
+    own.erase("metadata");
+    Value kueue = own;
+    const bool sums = options.capacity == Options::Capacity::aggregate;
+    own.at("appWrappers").set("capacity", sums ? "Aggregate" : "PerNode");
+    const bool fifo = options.order == Options::Order::fifo;
+    own.at("appWrappers").set("order", fifo ? "FIFO" : "Priority");
+    kueue.set("apiVersion", "config.kueue.x-k8s.io/v1beta2");
+    if (options.undeclared == Options::Undeclared::ignore) {
+        kueue.at("featureGates").set("QuotaCheckStrategy", true);
+        kueue.at("resources").set("quotaCheckStrategy", "IgnoreUndeclared");
+    }
+    // Pods that a scenario does not speak of are never ready.
+    Value& wait = kueue.at("waitForPodsReady");
+    wait.set("timeout", "240h");
+    if (options.blocking == Options::Blocking::until_pods_ready) wait.set("blockAdmission", true);
+    if (options.fair_sharing) {
+        Value strategies = Value::array();
+        for (const Strategy strategy : said_strategies(*options.fair_sharing)) {
+            strategies.push(strategy == Strategy::less_than_initial_share
+                                ? "LessThanInitialShare"
+                                : "LessThanOrEqualToFinalShare");
+        }
+        kueue.at("fairSharing").set("preemptionStrategies", std::move(strategies));
+    }
+    if (options.admission_sharing) {
+        const decide::AdmissionSharing& sharing = *options.admission_sharing;
+        Value& section = kueue.at("admissionFairSharing");
+        section.set("usageHalfLifeTime", seconds_text(sharing.half_life));
+        section.set("usageSamplingInterval", seconds_text(sharing.sampling));
+        for (const auto& [resource, nanos] : sharing.weight_nanos)
+            section.at("resourceWeights").set(resource, static_cast<double>(nanos) / 1e9);
+    }
+    return {std::move(own), std::move(kueue)};
 }
 
 }  // namespace muster::sim

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "control/appwrapper/status.h"
 #include "control/conditions.h"
+#include "control/queue/configuration.h"
 #include "control/queue/fold.h"
 #include "control/queue/names.h"
 #include "control/queue/workload.h"
@@ -89,6 +90,22 @@ struct SimGround::Writer {
         ground.world_.remove(in_namespace(removed.ns, "localqueues", removed.name));
         return std::nullopt;
     }
+    Refusal operator()(const decide::CohortSet& set) const {
+        ground.put(kueue + "cohorts/" + set.cohort.name, to_object(set.cohort));
+        return std::nullopt;
+    }
+    Refusal operator()(const decide::CohortRemoved& removed) const {
+        ground.world_.remove(kueue + "cohorts/" + removed.name);
+        return std::nullopt;
+    }
+    Refusal operator()(const decide::TopologySet& set) const {
+        ground.put(kueue + "topologies/" + set.topology.name, to_object(set.topology));
+        return std::nullopt;
+    }
+    Refusal operator()(const decide::TopologyRemoved& removed) const {
+        ground.world_.remove(kueue + "topologies/" + removed.name);
+        return std::nullopt;
+    }
     Refusal operator()(const decide::AdmissionCheckSet& set) const {
         const std::string path = kueue + "admissionchecks/" + set.check.name;
         ground.put(path, to_object(set.check));
@@ -122,7 +139,8 @@ struct SimGround::Writer {
             ground.told_(Value::object({{"node", node.name},
                                         {"amounts", node.amounts},
                                         {"labels", node.labels},
-                                        {"spec", node.spec}}));
+                                        {"spec", node.spec},
+                                        {"ready", node.is_ready}}));
         }
         ground.world_.nodes().declare(node);
         return std::nullopt;
@@ -193,7 +211,20 @@ struct SimGround::Writer {
         return std::nullopt;
     }
     Refusal operator()(const decide::OptionsSet& set) const {
-        if (ground.told_) ground.told_(Value::object({{"options", true}}));
+        Value documents = Value::array();
+        std::string text;
+        for (Value& document : to_configuration(set.options)) {
+            text += api::to_json(document) + "\n---\n";
+            documents.push(std::move(document));
+        }
+        const auto read = control::queue::read_configuration(text);
+        if (const auto* wrong = std::get_if<control::queue::WrongConfiguration>(&read))
+            return "no operator may be told these options: " + wrong->text();
+        decide::Options wanted = set.options;
+        if (wanted.fair_sharing) wanted.fair_sharing = said_strategies(*wanted.fair_sharing);
+        if (std::get<control::queue::Settings>(read).decisions != wanted)
+            return "no operator's file says all of these options";
+        if (ground.told_) ground.told_(Value::object({{"options", std::move(documents)}}));
         ground.world_.set_options(set.options);
         return std::nullopt;
     }
@@ -250,6 +281,7 @@ std::optional<std::string> SimGround::alter(Submitted& known, const decide::Work
     rest.not_before = workload.not_before;
     rest.pods_ready = workload.pods_ready;
     rest.barred_by = workload.barred_by;
+    rest.stage = workload.stage;
     if (rest.barrier != decide::Workload::Barrier::failed_checks &&
         workload.barrier != decide::Workload::Barrier::failed_checks)
         rest.barrier = workload.barrier;
@@ -278,6 +310,9 @@ std::optional<std::string> SimGround::alter(Submitted& known, const decide::Work
                                    now);
         });
     }
+    // A change of nothing says that the checks have passed: until they are asked, none is pending.
+    if (!known.wrapped && (before.stage != workload.stage || before == workload))
+        pass_checks(known, workload.stage, now);
     world_.change(known.path, "", [&](Value& object) {
         if (before.barred_by != workload.barred_by) {
             Value& annotations = object.at("metadata").at("annotations");
@@ -304,6 +339,19 @@ std::optional<std::string> SimGround::alter(Submitted& known, const decide::Work
         object.at("status").set("reclaimablePods", std::move(done));
     });
     return std::nullopt;
+}
+
+/// All that it has are ready when it is admitted.
+void SimGround::pass_checks(const Submitted& known, decide::Workload::Stage stage, Time now) {
+    const bool passed = stage == decide::Workload::Stage::admitted;
+    if (world_.get(known.path)["status"]["admissionChecks"].empty()) return;
+    end(known, [&](Value& object) {
+        for (Value& check : object.at("status").at("admissionChecks").mutable_items()) {
+            check.set("state", passed ? "Ready" : "Pending");
+            check.set("message", "as the scenario says");
+            check.set("lastTransitionTime", to_rfc3339(now));
+        }
+    });
 }
 
 /// Changes the status of its object.

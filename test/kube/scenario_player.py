@@ -1,12 +1,18 @@
 # test/kube/scenario_player.py - plays on a live API server what `muster_sim --record` wrote of the scenarios: all that is said
-# between two cycles is written while no operator runs; a cycle is an operator that starts, decides and is stopped.
+# between two cycles is written while no operator runs; a cycle is an operator that starts, decides and is stopped. Where a scenario
+# needs what an operator remembers, one operator plays all cycles, and sleeps in between (SIGSTOP). When time passes in a scenario,
+# operators are given a clock that is ahead.
+import calendar
 import copy
 import json
+import os
 import re
+import signal
+import struct
 import subprocess
 import time
 
-from conftest import MUSTER
+from conftest import MUSTER, ROOT
 from cluster import end_with_parent
 from outside import PATCH, Client
 from waiting import until
@@ -16,43 +22,71 @@ WRAPPERS = "/apis/workload.codeflare.dev/v1beta1/appwrappers"
 # What a scenario may leave behind; what owns comes before what it owns.
 LEFT = [WRAPPERS, "/apis/batch/v1/jobs", f"{KUEUE}/workloads", "/api/v1/pods", f"{KUEUE}/localqueues", f"{KUEUE}/clusterqueues",
         f"{KUEUE}/cohorts", f"{KUEUE}/resourceflavors", f"{KUEUE}/topologies", f"{KUEUE}/admissionchecks", "/api/v1/nodes"]
+# What makes it matter who came, or was evicted, a second before another.
+TOLD_IN_SECONDS = ["LowerOrNewerEqualPriority", "blockAdmission", "HoldAndDrain"]
 PATIENCE = 25  # Seconds until what an operator decides has come out.
 OLD_TIME = re.compile(r"^20\d\d-\d\d-\d\dT[0-9:.]+Z$")  # Of the simulator's clock.
+BEGINNING = calendar.timegm((2020, 1, 1, 0, 0, 0))  # Of every scenario.
 
 
-def now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+def machine_time() -> str:
+    return Clock().now()
 
 
-def at_this_time(value):
-    """The same with the times of this clock: they were the present."""
-    if isinstance(value, dict):
-        return {key: at_this_time(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [at_this_time(each) for each in value]
-    return now() if isinstance(value, str) and OLD_TIME.match(value) else value
+def built_clock(folder) -> dict[str, str]:
+    """The environment of a program whose clock shows what is written into the file "clock" of this folder."""
+    library, clock = folder / "clock_shift.so", folder / "clock"
+    if not library.exists():
+        subprocess.run(["c++", "-std=c++20", "-O1", "-shared", "-fPIC", "-o", str(library), str(ROOT / "test/kube/clock_shift.cpp")],
+                       check=True, timeout=60)
+    return {"LD_PRELOAD": str(library), "MUSTER_TEST_CLOCK": str(clock)}
 
 
-def changed(live, before, after):
-    """What `after` makes of `before`, made of `live`. Conditions are told apart by their type."""
-    if before == after:
-        return live
-    if isinstance(after, dict) and isinstance(before, dict):
-        made = dict(live) if isinstance(live, dict) else {}
-        for key in before.keys() - after.keys():
-            made.pop(key, None)
-        for key in after:
-            if key not in before or before[key] != after[key]:
-                made[key] = changed(made.get(key), before.get(key), after[key])
-        return made
-    if isinstance(after, list) and after and all(isinstance(each, dict) and "type" in each for each in after):
-        by_type = {each["type"]: each for each in live or []}
-        had = {each["type"]: each for each in before or []}
-        for each in after:
-            if had.get(each["type"]) != each:
-                by_type[each["type"]] = at_this_time(each)
-        return list(by_type.values())
-    return at_this_time(after)
+class Clock:
+    """Of a scenario here: the machine's, and ahead of it by what the scenario has let pass."""
+
+    def __init__(self) -> None:
+        self.ahead, self.told = 0, 0
+
+    def go_on(self, told: int) -> None:
+        """The scenario's clock shows so many seconds now. One a submit is none that is let pass."""
+        self.ahead += told - self.told if told - self.told > 1 else 0
+        self.told = told
+
+    def now(self, later: int = 0) -> str:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + self.ahead + later))
+
+    def at_this_time(self, value):
+        """The same with the times of this clock. What is not in the future was the present."""
+        if isinstance(value, dict):
+            return {key: self.at_this_time(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.at_this_time(each) for each in value]
+        if not isinstance(value, str) or not OLD_TIME.match(value):
+            return value
+        later = calendar.timegm(time.strptime(value[:19], "%Y-%m-%dT%H:%M:%S")) - BEGINNING - self.told
+        return self.now(later if later > 2 else 0)
+
+    def changed(self, live, before, after):
+        """What `after` makes of `before`, made of `live`. Conditions are told apart by their type."""
+        if before == after:
+            return live
+        if isinstance(after, dict) and isinstance(before, dict):
+            made = dict(live) if isinstance(live, dict) else {}
+            for key in before.keys() - after.keys():
+                made.pop(key, None)
+            for key in after:
+                if key not in before or before[key] != after[key]:
+                    made[key] = self.changed(made.get(key), before.get(key), after[key])
+            return made
+        if isinstance(after, list) and after and all(isinstance(each, dict) and "type" in each for each in after):
+            by_type = {each["type"]: each for each in live or []}
+            had = {each["type"]: each for each in before or []}
+            for each in after:
+                if had.get(each["type"]) != each:
+                    by_type[each["type"]] = self.at_this_time(each)
+            return list(by_type.values())
+        return self.at_this_time(after)
 
 
 def condition(status: dict, kind: str, *fields: str) -> list:
@@ -75,7 +109,8 @@ def facts(path: str, said: dict) -> dict:
 def of_workload(status: dict | None) -> dict:
     status = status or {}
     return {"admission": status.get("admission"), "reserved": condition(status, "QuotaReserved", "status", "reason", "message"),
-            "evicted": condition(status, "Evicted", "status", "reason"), "finished": condition(status, "Finished", "status")}
+            "evicted": condition(status, "Evicted", "status", "reason"),
+            "preempted": condition(status, "Preempted", "status", "reason"), "finished": condition(status, "Finished", "status")}
 
 
 class Player:
@@ -86,17 +121,31 @@ class Player:
         self.log = server.folder / f"{name.replace(' ', '-')}-operator.log"
         self.last_name, self.last_second, self.always_wait = "", "", False
         self.labelled: set[str] = set()
-        self.cycles = 0
+        self.cycles = self.probes = 0
+        self.clock, self.flags, self.operator = Clock(), [], None
 
-    def play(self, verbs: list[str], lines: list[dict]) -> list[str]:
+    def play(self, verbs: list[str], lines: list[dict], remembering: bool = False) -> list[str]:
         """What came out otherwise, a sentence each."""
         self._clear()
+        self.clock, self.flags = Clock(), []
+        try:
+            return self._play(verbs, lines, remembering)
+        finally:
+            self._end_operator()
+
+    def _play(self, verbs: list[str], lines: list[dict], remembering: bool) -> list[str]:
         # Who is newer, and who waits since when, is told in seconds.
-        self.always_wait, self.last_name = "evicted" in verbs or "LowerOrNewerEqualPriority" in json.dumps(lines), ""
+        said = json.dumps(lines)
+        self.always_wait = bool({"evicted", "deactivate"} & set(verbs)) or any(word in said for word in TOLD_IN_SECONDS)
+        self.last_name = ""
         wrong = []
         for number, line in enumerate(lines):
             if "cycle" in line:
-                wrong += [f"cycle at {number}: {each}" for each in self._cycle(line["cycle"])]
+                wrong += [f"cycle at {number}: {each}" for each in self._cycle(line["cycle"], remembering)]
+            elif "at" in line:
+                self.clock.go_on(line["at"])
+            elif "options" in line:
+                self._configure(line["options"])
             elif "node" in line:
                 self._put_node(line)
             else:
@@ -115,7 +164,7 @@ class Player:
         return answer if status < 300 else {}
 
     def _next_second(self) -> None:
-        until("the clock goes on", lambda: now() != self.last_second)
+        until("the clock goes on", lambda: machine_time() != self.last_second)
 
     def _write(self, line: dict) -> None:
         method, path, body = line["method"], line["path"], line.get("body")
@@ -139,14 +188,19 @@ class Player:
         else:
             body = {"gracePeriodSeconds": 0} if "/pods/" in path else None
             self._ask("DELETE", path, body, may=(404,))
-        self.last_second = now()
+        self.last_second = machine_time()
+
+    def _configure(self, documents: list[dict]) -> None:
+        file = self.server.folder / "configuration.yaml"
+        file.write_text("\n---\n".join(map(json.dumps, documents)))
+        self.flags = ["--config", str(file)]
 
     def _replace(self, path: str, before: dict, after: dict) -> None:
         whole = path.removesuffix("/status")
 
         def is_done() -> bool:
             live = self._ask("GET", whole)
-            made = changed(live, copy.deepcopy(before), after)
+            made = self.clock.changed(live, copy.deepcopy(before), after)
             made["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
             status, answer = self.client.ask("PUT", path, made)
             assert status in (0, 200, 409, 429), (path, status, answer)
@@ -161,27 +215,65 @@ class Player:
         spec = {**(line["spec"] or {}), "unschedulable": (line["spec"] or {}).get("unschedulable") or None}
         self._ask("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"labels": labels}, "spec": spec}, PATCH)
         amounts = {"pods": "110", **(line["amounts"] or {})}
-        ready = {"type": "Ready", "status": "True", "reason": "Test", "lastHeartbeatTime": now(), "lastTransitionTime": now()}
+        now = self.clock.now()
+        ready = {"type": "Ready", "status": str(line["ready"]), "reason": "Test", "lastHeartbeatTime": now, "lastTransitionTime": now}
         self._ask("PATCH", f"/api/v1/nodes/{name}/status", {"status": {
             "capacity": amounts, "allocatable": amounts, "conditions": [ready]}}, PATCH)
 
-    def _cycle(self, expected: dict) -> list[str]:
-        self._next_second()
+    def _cycle(self, expected: dict, remembering: bool) -> list[str]:
+        if self.always_wait:
+            self._next_second()
         self.cycles += 1
-        with self.log.open("a") as log:
-            operator = subprocess.Popen([str(MUSTER), "operator", "--kubeconfig", str(self.server.kubeconfig)], stdout=subprocess.DEVNULL,
-                                        stderr=log, preexec_fn=end_with_parent)
-        try:
-            deadline = time.time() + PATIENCE
-            while self._otherwise(expected) and time.time() < deadline:
-                assert operator.poll() is None, self.log.read_text()[-3000:]
-                time.sleep(0.05)
-        finally:
-            # What it is about to write it still writes.
-            operator.terminate()
-            operator.wait(timeout=60)
-        self.last_second = now()
+        self._let_jobs_go()
+        self._wake_operator()
+        deadline = time.time() + PATIENCE
+        while self._otherwise(expected) and time.time() < deadline:
+            assert self.operator.poll() is None, self.log.read_text()[-3000:]
+            time.sleep(0.05)
+        if remembering:
+            self._make_it_look()
+            self.operator.send_signal(signal.SIGSTOP)
+        else:
+            self._end_operator()
+        self.last_second = machine_time()
         return self._otherwise(expected)
+
+    def _let_jobs_go(self) -> None:
+        """Where nobody collects garbage."""
+        for job in self._ask("GET", "/apis/batch/v1/jobs")["items"]:
+            if "deletionTimestamp" in job["metadata"]:
+                at = f"/apis/batch/v1/namespaces/{job['metadata']['namespace']}/jobs/{job['metadata']['name']}"
+                self._ask("PATCH", at, {"metadata": {"finalizers": None}}, PATCH, may=(404,))
+
+    def _wake_operator(self) -> None:
+        with (self.server.folder / "clock").open("r+b" if self.operator else "wb") as file:
+            file.write(struct.pack("<q", self.clock.ahead))
+        if self.operator:
+            self.operator.send_signal(signal.SIGCONT)
+            self._make_it_look()
+            return
+        shifted = built_clock(self.server.folder)
+        with self.log.open("a") as log:
+            self.operator = subprocess.Popen(
+                [str(MUSTER), "operator", "--kubeconfig", str(self.server.kubeconfig), *self.flags], stdout=subprocess.DEVNULL,
+                stderr=log, preexec_fn=end_with_parent, env={**os.environ, **shifted})
+
+    def _make_it_look(self) -> None:
+        """What it has put off goes by a clock that nobody sets; it looks at the wall's when it hears of something. And when it has
+        answered what was written last, it has decided with what was written before."""
+        self.probes += 1
+        at, name = f"{KUEUE}/namespaces/default/localqueues", f"probe-{self.probes}"
+        self._ask("POST", at, {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": {"name": name},
+                               "spec": {"clusterQueue": "nobody"}})
+        until(f"{name} is answered", lambda: self._ask("GET", f"{at}/{name}").get("status", {}).get("conditions"))
+
+    def _end_operator(self) -> None:
+        """What it is about to write it still writes."""
+        if self.operator:
+            self.operator.terminate()
+            self.operator.send_signal(signal.SIGCONT)
+            self.operator.wait(timeout=60)
+        self.operator = None
 
     def _otherwise(self, expected: dict) -> list[str]:
         wrong = []

@@ -15,6 +15,7 @@ from place import JOBS, WORKLOADS, opened
 
 GUIDE = ROOT / "docs/operator.md"
 NS = "muster-system"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NS}/leases/muster-operator"
 CONFIGURATIONS = [f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/muster-{kind}-webhook-configuration"
                   for kind in ("mutating", "validating")]
 
@@ -114,6 +115,12 @@ def test_plain_manifests_do_the_same(place):
     assert place.get(f"{JOBS}/plain")["spec"]["suspend"] is True
     until("it is finished", lambda: is_true(place.workload_of("plain"), "Finished"))
     assert place.pods_of("through") == pods
+    # Who is stopped first gives its Lease back.
+    for line in re.findall(r"^kubectl (?:scale|wait pod) .*$", GUIDE.read_text(), re.M):
+        place.type(line)
+    assert not place.get(LEASE)["spec"].get("holderIdentity")
+    place.type(f"kubectl scale deployment muster-operator --namespace {NS} --replicas=1")
+    until("it works again", lambda: place.get(LEASE)["spec"].get("holderIdentity"))
     # All objects, then all that looks after them.
     place.client.insist("DELETE", f"{JOBS}?propagationPolicy=Background")
     until("nothing is queued", lambda: not place.get(WORKLOADS)["items"])

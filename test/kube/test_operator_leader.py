@@ -1,6 +1,7 @@
 # test/kube/test_operator_leader.py - of two operators one works; the other takes over when it is killed or ends.
 import pytest
 
+import access
 import kinds
 from conftest import until
 from test_operator import Operator, Team
@@ -19,8 +20,8 @@ def ground(cluster):
 def start(ground):
     running = []
 
-    def start() -> Operator:
-        running.append(Operator(ground, "--leader-elect").start())
+    def start(kubeconfig=None) -> Operator:
+        running.append(Operator(ground, "--leader-elect", kubeconfig=kubeconfig).start())
         return running[-1]
 
     yield start
@@ -60,4 +61,24 @@ def test_a_leader_whose_lease_is_taken_ends(ground, start):
                        "application/merge-patch+json")
     assert leader.process.wait(timeout=60) == 1
     assert "the Lease is lost" in leader.log.read_text()
+    ground.request("DELETE", LEASE)
+
+
+def test_an_uninstalled_leader_says_that_it_could_not_give_its_lease_back(ground, start):
+    """Its rights go before its pod ends. The next one waits, for nobody can tell it that the other has stopped."""
+    leader = start(access.operator_kubeconfig(ground))
+    assert leader.line() == "leading" and leader.line() == "ready", leader.log.read_text()[-3000:]
+    held = holder(ground)
+    binding = next(item for item in access.printed() if item["kind"] == "RoleBinding")
+    ground.request("DELETE", f"{access.path_of(binding)}/{binding['metadata']['name']}")
+    until("the right is gone", lambda: "the Lease cannot be read: 403" in leader.log.read_text())
+    assert leader.stop() == 0
+    assert "the Lease could not be given back: another operator waits 15 s from its last renewal on" in leader.log.read_text()
+    second = start()
+    until("the second waits", lambda: f"{held} is working, or has ended without giving its Lease back" in second.log.read_text())
+    assert holder(ground) == held and second.lines.empty()
+    ground.request("DELETE", LEASE)
+    assert second.line() == "leading"
+    assert second.stop() == 0
+    ground.request("POST", access.path_of(binding), binding)
     ground.request("DELETE", LEASE)

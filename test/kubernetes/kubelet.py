@@ -1,6 +1,7 @@
 # test/kubernetes/kubelet.py - plays the one node of a cluster: says of its pods what a kubelet would say, or runs them.
 """Pods that are only told of run for a while and end well; pods that are run are processes of this machine without any walls
 around them, which serves for the commands that tests write."""
+import base64
 import collections
 import datetime
 import http.client
@@ -74,6 +75,21 @@ class Container:
         if "exec" in probe and time.time() - self.asked > probe.get("periodSeconds", 10):
             self.asked = time.time()
             self.is_ready = subprocess.run(probe["exec"]["command"], env=self.env, capture_output=True, check=False).returncode == 0
+        if "httpGet" in probe and time.time() - self.asked > probe.get("periodSeconds", 10):
+            self.asked = time.time()
+            self.is_ready = self.answers(probe["httpGet"])
+
+    @staticmethod
+    def answers(get: dict) -> bool:
+        """All pods are on this machine."""
+        connection = http.client.HTTPConnection("127.0.0.1", get["port"], timeout=3)
+        try:
+            connection.request("GET", get["path"])
+            return 200 <= connection.getresponse().status < 400
+        except OSError:
+            return False
+        finally:
+            connection.close()
 
     def state(self) -> dict:
         ended = self.code()
@@ -107,7 +123,7 @@ class RunPod:
         return self.containers[spec["name"]]
 
     def _value(self, each: dict) -> str:
-        """Of an environment variable; of what stands elsewhere, only the pod's own fields and ConfigMaps are known."""
+        """Of an environment variable; of what stands elsewhere, only the pod's own fields, ConfigMaps and Secrets are known."""
         source = each.get("valueFrom", {})
         if "fieldRef" in source:
             found = self.pod
@@ -118,6 +134,10 @@ class RunPod:
             wanted = source["configMapKeyRef"]
             path = f"/api/v1/namespaces/{self.pod['metadata']['namespace']}/configmaps/{wanted['name']}"
             return self.kubelet.client.insist("GET", path)["data"][wanted["key"]]
+        if "secretKeyRef" in source:
+            wanted = source["secretKeyRef"]
+            path = f"/api/v1/namespaces/{self.pod['metadata']['namespace']}/secrets/{wanted['name']}"
+            return base64.b64decode(self.kubelet.client.insist("GET", path)["data"][wanted["key"]]).decode()
         return each.get("value", "")
 
     def look(self, pod: dict) -> tuple[str, bool, dict]:

@@ -21,6 +21,8 @@ class OnCluster(Program):
     """In a folder of its own. Started again after a kill or stop, only the operator is: the cluster has gone on. One test after
     the other may have it: `leave` makes it as it was."""
 
+    make_kubelet = Kubelet
+
     def __init__(self, program: pathlib.Path, folder: pathlib.Path, node: str, flags: list[str] = (), runs: bool = True):
         self.program, self.folder, self.flags, self.runs = program, folder, list(flags), runs
         self.node, _, amounts = node.partition(":")
@@ -35,7 +37,7 @@ class OnCluster(Program):
     def start(self, timeout: float = 60) -> "OnCluster":
         if self.kubelet is None:
             self.cluster.start(timeout)
-            self.kubelet = Kubelet(self.cluster, self.node, self.amounts, runs=self.runs)
+            self.kubelet = self.make_kubelet(self.cluster, self.node, self.amounts, runs=self.runs)
             self.cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": "muster-system"}})
             self._install_crds()
             await_account(self.cluster.request, "default")
