@@ -71,8 +71,10 @@ Value patched_scale(Exchange& exchange, BodyType type, const Value& present) {
     }
     Value wanted = std::move(std::get<Value>(result));
     api::prune(scale_schema(), wanted);
-    for (const api::FieldError& error : api::validate(scale_schema(), wanted))
-        throw bad_request("Scale: " + error.field + ": " + error.text);
+    for (const api::FieldError& error : api::validate(scale_schema(), wanted)) {
+        throw StatusError(Reason::invalid,
+                          "\"\" is invalid: patch: " + error.field + ": " + error.text);
+    }
     return wanted;
 }
 

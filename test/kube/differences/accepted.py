@@ -22,6 +22,7 @@ TRIAL = "a create on trial repeats the resourceVersion it was sent"
 BOOKMARKS = "bookmarks of built-in kinds carry the empty fields of their Go types, those of Tables an empty row"
 HISTORY = "a watch from a version of an hour ago is too old (410)"
 APPLIED = "the last-applied annotation is written anew with its keys in order"
+TWICE = "who keeps the replicas when somebody else applies the same count at `/scale` is entered twice, and the next read forgets one of the two"
 GRACE = "a negative terminationGracePeriodSeconds is taken as 1"
 PARTS = "parts of a pod that has no node are answered empty, with the pod, or not proxied"
 
@@ -59,6 +60,7 @@ DIFFERENCES: list[tuple[str, str]] = [
     (r"^pages \S+ \| 15 GET .*\.body\.(items|metadata\.(continue|remainingItemCount)): ", TOKEN),
     (r"^forms \S+ \| 9 GET .*\.status: 406 \| 200$", FORMS),
     (r"^subresources deployments\S* \| 35 GET \S+/scale \| \.body\.", FORMS),
+    (r"^scaled_by_several \S+ \| 39 GET .*\.managedFields: \[.*\"Update\"}, .*\"manager\": \"tester\"", TWICE),
     (r"^contents (workloads|rayclusters)\S* \| [67] .*\.status: 201 \| 403$", WEBHOOKS),
     (r"^metadata \S+ \| 32 POST .*managedFields: ", GIVEN),
     (r"^names \S+ \| 26 POST .*resourceVersion: \"<version1>\" \| \(absent\)$", TRIAL),
