@@ -166,6 +166,26 @@ void canonicalize_scalar(Schema::Type type, Value& value) {
     }
 }
 
+/// In the reference "", 0, false, [] and {} in a field that is neither behind a pointer nor always
+/// written are the same as nothing.
+bool is_unset(const Schema::Field& field, const Value& value) {
+    if (field.keep_zero || field.tag == 0 || field.schema->type == Schema::Type::any) return false;
+    switch (value.type()) {
+        case Value::Type::boolean:
+            return !value.as_boolean();
+        case Value::Type::integer:
+        case Value::Type::real:
+            return value.as_real() == 0;
+        case Value::Type::string:
+            return value.as_string().empty();
+        case Value::Type::array:
+        case Value::Type::object:
+            return value.empty();
+        default:
+            return false;
+    }
+}
+
 }  // namespace
 
 const Schema::Field* Schema::find_field(std::string_view field_name) const {
@@ -196,10 +216,18 @@ void canonicalize(const Schema& schema, Value& value) {
             return canonicalize_scalar(schema.type, value);
     }
     if (!value.is_object()) return;
+    bool unset = false;
     for (Value::Member& member : value.mutable_members()) {
         const Schema::Field* field = schema.find_field(member.key);
-        if (field != nullptr) canonicalize(*field->schema, member.value);
+        if (field == nullptr) continue;
+        canonicalize(*field->schema, member.value);
+        unset = unset || is_unset(*field, member.value);
     }
+    if (!unset) return;
+    std::erase_if(value.mutable_members(), [&](const Value::Member& member) {
+        const Schema::Field* field = schema.find_field(member.key);
+        return field != nullptr && is_unset(*field, member.value);
+    });
 }
 
 void apply_defaults(const Schema& schema, Value& value) {

@@ -52,7 +52,7 @@ struct Schema {
             false;               // In OpenAPI only: built-in kinds check it in their own words.
         int tag = 0;             // Protobuf field number; 0: not in protobuf.
         int via = 0;             // Protobuf number of the inlined struct that holds it; 0: none.
-        bool keep_zero = false;  // "", 0, false and {} read from protobuf mean that it was set.
+        bool keep_zero = false;  // "", 0, false, [] and {} mean that it was set.
         std::optional<Value> default_value;
         std::string_view description;  // In the tables, which live as long as the program.
     };
@@ -110,8 +110,8 @@ private:
 std::vector<std::string> unknown_fields(const Schema& schema, const Value& value);
 /// Removes unknown fields, and nulls where none may stand (they mean "not given").
 void prune(const Schema& schema, Value& value);
-/// Writes quantities and times as a typed server keeps them: 1 as "1", "1000m" as "1", times in
-/// UTC. For built-in kinds; custom ones keep what was written. What is no quantity or time stays.
+/// For built-in kinds, as a typed server keeps them: quantities (1 and "1000m" as "1") and times (in
+/// UTC) in one form; "", 0, false, [] and {} go where they mean nothing. What is neither stays.
 void canonicalize(const Schema& schema, Value& value);
 /// Fills what is absent and has a default.
 void apply_defaults(const Schema& schema, Value& value);

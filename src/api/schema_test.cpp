@@ -109,6 +109,28 @@ TEST_CASE("quantities and times are kept in one form, what is none stays as it i
     CHECK(pod["status"]["startTime"].text() == "2026-01-01T01:00:00Z");
 }
 
+TEST_CASE(
+    "what Go's types do not tell from nothing is dropped, what stands behind a pointer is not") {
+    Value deployment =
+        parsed(R"({"metadata":{"labels":{}},"spec":{"replicas":0,"paused":false,"template":{"spec":
+        {"tolerations":[],"nodeSelector":{},"volumes":[{"name":"v","emptyDir":{"medium":""}}],
+        "containers":[{"name":"","args":[],"resources":{"limits":{}}}]}}}})");
+    canonicalize(*find_kind("apps", "deployments")->versions[0].schema, deployment);
+    CHECK(to_json(deployment) ==
+          R"({"metadata":{},"spec":{"replicas":0,"template":{"spec":{"volumes":[{"name":"v",)"
+          R"("emptyDir":{}}],"containers":[{"name":"","resources":{}}]}}}})");
+}
+
+TEST_CASE("times of conditions stand there before they are said, and no affinity has no settings") {
+    Value deployment = parsed(R"({"status":{"conditions":[{"type":"A"}]}})");
+    find_kind("apps", "deployments")->defaulting(deployment);
+    const Value& condition = deployment["status"]["conditions"][0];
+    CHECK((condition.has("lastUpdateTime") && condition.has("lastTransitionTime")));
+    Value service = parsed(R"({"spec":{"sessionAffinityConfig":{"clientIP":{}}}})");
+    find_kind("", "services")->defaulting(service);
+    CHECK_FALSE(service["spec"].has("sessionAffinityConfig"));
+}
+
 TEST_CASE("a secret's plain texts become data") {
     Value secret = parsed(R"({"stringData":{"a":"hello"}})");
     find_kind("", "secrets")->defaulting(secret);

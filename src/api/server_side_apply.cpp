@@ -183,7 +183,8 @@ private:
         leave_out(request_.kept_part, set);
         if (set.empty()) return;
         owners_.push_back({"before-first-apply", FieldOwner::Operation::update,
-                           request_.api_version, "", request_.time, std::move(set)});
+                           request_.api_version, request_.subresource, request_.time,
+                           std::move(set)});
     }
 
     /// Drops what this manager applied last time, does not apply now, and nobody else owns.

@@ -467,22 +467,5 @@ TEST_CASE("a second identical apply makes no version") {
     CHECK(server.store.revision() == revision);
 }
 
-TEST_CASE("scale reads and writes replicas") {
-    TestServer server;
-    const std::string sets = "/apis/apps/v1/namespaces/default/replicasets";
-    const ReplyPtr made = server.post(
-        sets, R"({"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"r"},"spec":)"
-              R"({"replicas":2,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":)"
-              R"({"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
-    if (made->status == 404) return;  // Not served by this version.
-    REQUIRE(made->status == 201);
-    const api::Value scale = server.get(sets + "/r/scale")->json();
-    CHECK(scale["spec"]["replicas"].integer_or(0) == 2);
-    CHECK(scale["status"]["selector"].text() == "a=b");
-    CHECK(server.merge(sets + "/r/scale", R"({"spec":{"replicas":5}})")->status == 200);
-    CHECK(server.get(sets + "/r")->json()["spec"]["replicas"].integer_or(0) == 5);
-    CHECK(server.merge(sets + "/r/scale", R"({"spec":{"replicas":-1}})")->status == 422);
-}
-
 }  // namespace
 }  // namespace muster::apiserver

@@ -46,18 +46,30 @@ Value unwrap(api::Patched result) {
 }
 
 Value applied(Context& context, Exchange& exchange, const PatchBody& patch, const Value& before) {
-    api::ApplyRequest request;
-    request.manager = field_manager(exchange.request);
+    api::ApplyRequest request = apply_request(context, exchange);
     request.api_version = api::to_api_version({exchange.kind->group, exchange.version->name});
-    request.subresource = exchange.route.subresource;
     if (request.subresource == "status") {
         request.kept_part = "spec";
     } else if (request.subresource.empty() && exchange.kind->has_status) {
         request.kept_part = "status";
     }
+    return applied_over(*exchange.version->schema, before, patch.value, request);
+}
+
+}  // namespace
+
+api::ApplyRequest apply_request(Context& context, const Exchange& exchange) {
+    api::ApplyRequest request;
+    request.manager = field_manager(exchange.request);
+    request.subresource = exchange.route.subresource;
     request.time = to_rfc3339(context.loop.now());
     request.force = query_flag(exchange.request, "force");
-    auto result = api::server_side_apply(*exchange.version->schema, before, patch.value, request);
+    return request;
+}
+
+Value applied_over(const api::Schema& schema, const Value& before, const Value& patch,
+                   const api::ApplyRequest& request) {
+    auto result = api::server_side_apply(schema, before, patch, request);
     if (const auto* conflicts = std::get_if<std::vector<api::ApplyConflict>>(&result)) {
         refuse_apply(*conflicts);
     }
@@ -69,8 +81,6 @@ Value applied(Context& context, Exchange& exchange, const PatchBody& patch, cons
     }
     return std::move(std::get<Value>(result));
 }
-
-}  // namespace
 
 BodyType patch_type(const Exchange& exchange) {
     const net::Request& request = exchange.request;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "api/patch.h"
+#include "api/schema.h"
 #include "api/value.h"
 #include "apiserver/exchange.h"
 
@@ -26,5 +28,12 @@ PatchBody read_patch(Exchange& exchange, BodyType type);
 /// The patched object. `before` is in the version of the exchange; null only for an apply that
 /// creates. Throws StatusError: 400, 409 (apply conflicts), 422.
 api::Value patched(Context& context, Exchange& exchange, const PatchBody& patch, api::Value before);
+
+/// Who writes, when, where and with what force; the version is for the caller to say.
+api::ApplyRequest apply_request(Context& context, const Exchange& exchange);
+
+/// Server-side apply of `patch`. Throws StatusError: 400, 409 (conflicts), 422, 500.
+api::Value applied_over(const api::Schema& schema, const api::Value& before,
+                        const api::Value& patch, const api::ApplyRequest& request);
 
 }  // namespace muster::apiserver

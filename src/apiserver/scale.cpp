@@ -7,6 +7,8 @@
 
 #include "api/json.h"
 #include "api/patch.h"
+#include "api/scale_owners.h"
+#include "api/schema.h"
 #include "apiserver/answer.h"
 #include "apiserver/commit.h"
 #include "apiserver/conversions.h"
@@ -15,6 +17,7 @@
 #include "apiserver/patch_verb.h"
 #include "apiserver/selector.h"
 #include "apiserver/status_error.h"
+#include "apiserver/stored.h"
 #include "apiserver/subresources.h"
 #include "apiserver/write.h"
 
@@ -36,25 +39,107 @@ void set_path(Value& object, std::string_view path, Value value) {
     set_path(object.at(path.substr(0, dot)), path.substr(dot + 1), std::move(value));
 }
 
-/// The Scale that a PUT or PATCH asks for.
-Value wanted_scale(Exchange& exchange, const Value& present) {
-    if (exchange.route.verb == "update") {
-        return typed_body(exchange, "autoscaling/v1", "Scale");
+const api::Schema& scale_schema() {
+    return *api::find_schema("autoscaling/v1", "Scale");
+}
+
+Value applied_scale(Context& context, Exchange& exchange, const Value& present) {
+    const Value applied = decode_yaml(*exchange.request.body).value;
+    if (!applied.is_object()) throw bad_request("what is applied must be an object");
+    if (!applied["metadata"]["managedFields"].empty())
+        throw bad_request("metadata.managedFields must be nil");
+    const std::string version = applied["apiVersion"].text();
+    if (version != "autoscaling/v1") {
+        throw bad_request("Incorrect version specified in apply patch. Specified patch version: " +
+                          version + ", expected: autoscaling/v1");
     }
-    const PatchBody patch = read_patch(exchange, patch_type(exchange));
-    api::Patched result;
-    if (patch.type == BodyType::json_patch) {
-        result = api::json_patch(present, patch.value);
-    } else if (patch.type == BodyType::apply_patch) {
-        throw StatusError(Reason::unsupported_media_type,
-                          "server-side apply of /scale is not served; use a merge patch");
-    } else {
-        result = api::merge_patch(present, patch.value);
+    if (applied["kind"].text_or("") != "Scale") {
+        throw bad_request("the kind in the data (" + applied["kind"].text() +
+                          ") does not match the expected kind (Scale)");
     }
+    api::ApplyRequest request = apply_request(context, exchange);
+    request.api_version = version;
+    return applied_over(scale_schema(), present, applied, request);
+}
+
+Value patched_scale(Exchange& exchange, BodyType type, const Value& present) {
+    const PatchBody patch = read_patch(exchange, type);
+    api::Patched result = type == BodyType::json_patch ? api::json_patch(present, patch.value)
+                                                       : api::merge_patch(present, patch.value);
     if (const auto* problem = std::get_if<api::PatchError>(&result)) {
         throw bad_request(problem->text);
     }
-    return std::move(std::get<Value>(result));
+    Value wanted = std::move(std::get<Value>(result));
+    api::prune(scale_schema(), wanted);
+    for (const api::FieldError& error : api::validate(scale_schema(), wanted)) {
+        throw StatusError(Reason::invalid,
+                          "\"\" is invalid: patch: " + error.field + ": " + error.text);
+    }
+    return wanted;
+}
+
+/// The Scale that a PUT or PATCH asks for, with whose it is.
+Value wanted_scale(Context& context, Exchange& exchange, const Value& present) {
+    const bool whole = exchange.route.verb == "update";
+    const BodyType type = whole ? BodyType::json : patch_type(exchange);
+    if (type == BodyType::apply_patch) return applied_scale(context, exchange, present);
+    Value wanted = whole ? typed_body(exchange, "autoscaling/v1", "Scale")
+                         : patched_scale(exchange, type, present);
+    api::canonicalize(scale_schema(), wanted);
+    api::ApplyRequest request = apply_request(context, exchange);
+    request.api_version = "autoscaling/v1";
+    return api::track_update(scale_schema(), present, std::move(wanted), request);
+}
+
+void check_wanted(const Exchange& exchange, const Value& present, const Value& wanted) {
+    const api::Kind& kind = *exchange.kind;
+    const std::string& name = exchange.route.name;
+    check_place(exchange, wanted);
+    const std::string version = wanted["metadata"]["resourceVersion"].text();
+    if (!version.empty() && version != present["metadata"]["resourceVersion"].text())
+        throw modified(kind.resource(), name);
+    const std::int64_t replicas = wanted["spec"]["replicas"].integer_or(0);
+    if (replicas >= 0) return;
+    throw StatusError(Reason::invalid, "Scale.autoscaling \"" + name +
+                                           "\" is invalid: spec.replicas: Invalid value: " +
+                                           std::to_string(replicas) +
+                                           ": must be greater than or equal to 0");
+}
+
+/// Changes a stored object as the request wants its Scale.
+void scale_object(Context& context, Exchange& exchange, Value& object) {
+    const api::Kind& kind = *exchange.kind;
+    const api::Version& version = *exchange.version;
+    api::ReplicasPlace place{kind.scale_spec_path, {}};
+    for (const api::Version& each : kind.versions)
+        place.versions.push_back(api::to_api_version({kind.group, each.name}));
+    const Value owners = object["metadata"]["managedFields"];
+
+    Value served = shown_in(context, exchange, kind, std::move(object), version.name);
+    Value present = scale_of(kind, served);
+    if (Value own = api::owners_of_scale(place, owners); !own.is_null())
+        present.at("metadata").set("managedFields", std::move(own));
+    const Value wanted = wanted_scale(context, exchange, present);
+    check_wanted(exchange, present, wanted);
+    set_scale(kind, served, wanted["spec"]["replicas"].integer_or(0));
+    // What users bring is checked by its schema alone, and that is asked of whole objects.
+    const bool brought = kind.stored_schema != nullptr;
+    if (brought) {
+        const auto errors = api::validate(*version.schema, served);
+        if (!errors.empty()) throw invalid(kind, exchange.route.name, errors);
+    }
+    object = stored_form(context, exchange, kind, std::move(served));
+
+    const std::string owned_in =
+        brought ? api::to_api_version({kind.group, version.name}) : stored_api_version(kind);
+    Value now =
+        api::owners_with_scale(place, owners, wanted["metadata"]["managedFields"], owned_in);
+    Value& metadata = object.at("metadata");
+    if (now.is_null()) {
+        metadata.erase("managedFields");
+    } else {
+        metadata.set("managedFields", std::move(now));
+    }
 }
 
 }  // namespace
@@ -89,45 +174,19 @@ void set_scale(const api::Kind& kind, Value& object, std::int64_t replicas) {
 void serve_scale(Context& context, const ExchangePtr& exchange) {
     const api::Kind& kind = *exchange->kind;
     const Route& route = exchange->route;
-    const Newest newest = newest_of(context, kind, route.ns, route.name);
-    if (newest.object.is_null()) throw not_found(kind.resource(), route.name);
-    const Value present =
-        scale_of(kind, shown_in(context, *exchange, kind, newest.object, exchange->version->name));
     if (route.verb == "get") {
-        send_value(*exchange, 200, present);
+        const Newest newest = newest_of(context, kind, route.ns, route.name);
+        if (newest.object.is_null()) throw not_found(kind.resource(), route.name);
+        send_value(*exchange, 200,
+                   scale_of(kind, shown_in(context, *exchange, kind, newest.object,
+                                           exchange->version->name)));
         return;
     }
     if (route.verb != "update" && route.verb != "patch") throw method_not_allowed();
-    const Value wanted = wanted_scale(*exchange, present);
-    check_place(*exchange, wanted);
-    const std::string version = wanted["metadata"]["resourceVersion"].text();
-    if (!version.empty() && version != std::to_string(newest.revision)) {
-        throw modified(kind.resource(), route.name);
-    }
-    const Value& replicas = wanted["spec"]["replicas"];
-    if (!replicas.is_null() && !replicas.is_integer()) {
-        throw bad_request("Scale: spec.replicas must be a whole number");
-    }
-    if (replicas.integer_or(0) < 0) {
-        throw StatusError(Reason::invalid, "Scale.autoscaling \"" + route.name +
-                                               "\" is invalid: spec.replicas: Invalid value: " +
-                                               std::to_string(replicas.as_integer()) +
-                                               ": must be greater than or equal to 0");
-    }
     Edit edit;
     edit.subresource = "scale";
-    edit.change = [&context, exchange, count = replicas.integer_or(0)](Value& object) {
-        const api::Kind& its = *exchange->kind;
-        const api::Version& served_in = *exchange->version;
-        Value served = shown_in(context, *exchange, its, std::move(object), served_in.name);
-        set_scale(its, served, count);
-        // What users bring is checked by its schema alone, and that is asked of whole objects.
-        if (its.stored_schema != nullptr) {
-            const auto errors = api::validate(*served_in.schema, served);
-            if (!errors.empty()) throw invalid(its, exchange->route.name, errors);
-        }
-        object = stored_form(context, *exchange, its, std::move(served));
-    };
+    edit.owned = Edit::Owned::already;
+    edit.change = [&context, exchange](Value& object) { scale_object(context, *exchange, object); };
     edit.answer = [&context, exchange](const Committed& committed) {
         guarded(exchange, [&context, exchange, committed] {
             send_value(

@@ -124,6 +124,7 @@ void serve_binding(Context& context, const ExchangePtr& exchange) {
     ask_all(context, exchange, reviewed, [&context, exchange, reviewed] {
         Edit edit;
         edit.subresource = "binding";
+        edit.owned = Edit::Owned::already;  // Where a pod runs is nobody's field.
         edit.change = [now = to_rfc3339(context.loop.now()),
                        binding = reviewed->object](Value& pod) { bind_pod(pod, binding, now); };
         edit.answer = [exchange](const Committed&) {

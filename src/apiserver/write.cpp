@@ -40,7 +40,7 @@ Value tracked(Context& context, const Exchange& exchange, const api::Kind& kind,
     api::ApplyRequest request;
     request.manager = field_manager(exchange.request);
     // Of added kinds it is recorded in the version that the client sent.
-    const bool as_sent = kind.stored_schema != nullptr && subresource != "scale";
+    const bool as_sent = kind.stored_schema != nullptr;
     request.api_version = as_sent ? api::to_api_version({kind.group, exchange.version->name})
                                   : stored_api_version(kind);
     request.subresource = subresource;
@@ -434,10 +434,8 @@ void edit_object(Context& context, const ExchangePtr& exchange, const Edit& edit
     writing.subresource = edit.subresource;
     writing.answer = edit.answer;
     writing.asks = edit.asked == Edit::Asked::now;
-    // Where a pod runs is nobody's field.
-    const bool binds = edit.subresource == "binding";
     finish_update(std::move(writing), std::move(object),
-                  binds ? Tracking::already_done : Tracking::record);
+                  edit.owned == Edit::Owned::already ? Tracking::already_done : Tracking::record);
 }
 
 }  // namespace muster::apiserver

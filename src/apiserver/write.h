@@ -21,6 +21,8 @@ struct Edit {
     std::string subresource;
     enum class Asked { now, already };
     Asked asked = Asked::now;  // Webhooks; already: about what was posted.
+    enum class Owned { by_writer, already };
+    Owned owned = Owned::by_writer;  // What is changed; already: `change` says whose it is.
     std::function<void(api::Value& object)> change;
     std::function<void(const Committed&)> answer;
 };

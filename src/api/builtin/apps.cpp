@@ -127,6 +127,7 @@ void check_strategy(const Value& spec, const Path& path, FieldErrors& errors) {
 }  // namespace
 
 void default_replica_set(Value& set) {
+    fill_condition_times(set, {"lastTransitionTime"});
     default_pods_of(set);
     const Value labels = set["spec"]["template"]["metadata"]["labels"];
     if (!labels.is_object() || !set["metadata"]["labels"].empty()) return;
@@ -134,6 +135,7 @@ void default_replica_set(Value& set) {
 }
 
 void default_deployment(Value& deployment) {
+    fill_condition_times(deployment, {"lastUpdateTime", "lastTransitionTime"});
     Value* spec = default_pods_of(deployment);
     if (spec == nullptr) return;
     fill(*spec, "strategy", Value::object());
@@ -152,6 +154,7 @@ void default_deployment(Value& deployment) {
 }
 
 void default_stateful_set(Value& set) {
+    fill_condition_times(set, {"lastTransitionTime"});
     Value* spec = default_pods_of(set);
     if (spec == nullptr) return;
     fill_empty_text(*spec, "podManagementPolicy", "OrderedReady");

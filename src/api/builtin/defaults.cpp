@@ -164,23 +164,8 @@ void default_pod_spec(Value& spec) {
     }
 }
 
-namespace {
-
-/// Times of conditions are there in the reference before anybody says them.
-void default_condition_times(Value& object) {
-    Value* status = object_in(object, "status");
-    if (status == nullptr) return;
-    for (Value& condition : items_of(*status, "conditions")) {
-        if (!condition.is_object()) continue;
-        for (const char* time : {"lastProbeTime", "lastTransitionTime"})
-            fill(condition, time, nullptr);
-    }
-}
-
-}  // namespace
-
 void default_pod(Value& pod) {
-    default_condition_times(pod);
+    fill_condition_times(pod, {"lastProbeTime", "lastTransitionTime"});
     Value* spec = object_in(pod, "spec");
     if (spec == nullptr) return;
     default_pod_spec(*spec);
@@ -192,7 +177,7 @@ void default_pod(Value& pod) {
 }
 
 void default_job(Value& job) {
-    default_condition_times(job);
+    fill_condition_times(job, {"lastProbeTime", "lastTransitionTime"});
     Value* spec = object_in(job, "spec");
     if (spec == nullptr) return;
     if ((*spec)["completions"].is_null() && (*spec)["parallelism"].is_null()) {
@@ -224,8 +209,10 @@ void default_service(Value& service) {
     if (spec == nullptr) return;
     fill_empty_text(*spec, "type", "ClusterIP");
     fill_empty_text(*spec, "sessionAffinity", "None");
-    const bool sticky = (*spec)["sessionAffinity"].text_or("") == "ClientIP";
-    if (sticky && (*spec)["sessionAffinityConfig"].is_null()) {
+    const std::string_view affinity = (*spec)["sessionAffinity"].text_or("");
+    if (affinity == "None") spec->erase("sessionAffinityConfig");
+    if (affinity == "ClientIP" &&
+        (*spec)["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"].is_null()) {
         Value client = Value::object({{"timeoutSeconds", 10800}});
         spec->set("sessionAffinityConfig", Value::object({{"clientIP", std::move(client)}}));
     }

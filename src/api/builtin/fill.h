@@ -2,6 +2,7 @@
 // kinds.
 #pragma once
 
+#include <initializer_list>
 #include <string_view>
 #include <utility>
 
@@ -24,6 +25,18 @@ inline void fill_empty_text(Value& object, std::string_view key, const char* tex
 inline Value* object_in(Value& parent, std::string_view key) {
     Value* member = parent.is_object() ? parent.find(key) : nullptr;
     return member != nullptr && member->is_object() ? member : nullptr;
+}
+
+/// Times of conditions are there in the reference before anybody says them.
+inline void fill_condition_times(Value& object, std::initializer_list<const char*> times) {
+    Value* status = object_in(object, "status");
+    Value* conditions = status == nullptr ? nullptr : status->find("conditions");
+    if (conditions == nullptr || !conditions->is_array()) return;
+    for (Value& condition : conditions->mutable_items()) {
+        if (!condition.is_object()) continue;
+        for (const char* time : times)
+            fill(condition, time, nullptr);
+    }
 }
 
 }  // namespace muster::api

@@ -237,6 +237,10 @@ FieldErrors validate_secret(const Value& secret, const Value* old) {
         for (const char* key : {"username", "password"})
             errors.push_back(required(data.key(key)));
     }
+    constexpr const char* account = "kubernetes.io/service-account.name";
+    const bool of_account = secret["type"].text_or("") == "kubernetes.io/service-account-token";
+    if (of_account && secret["metadata"]["annotations"][account].text_or("").empty())
+        errors.push_back(required(root.child("metadata").child("annotations").key(account)));
     if (old == nullptr) return errors;
     if (!(secret["type"] == (*old)["type"])) {
         errors.push_back(invalid(root.child("type"), secret["type"], "field is immutable"));

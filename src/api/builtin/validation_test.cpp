@@ -114,6 +114,14 @@ TEST_CASE("services, secrets, roles and bindings are refused in Kubernetes' word
     CHECK(validate_role_binding(other, &binding).size() == 1);
 }
 
+TEST_CASE("the token of a service account says whose it is") {
+    Value secret = parsed(R"({"type":"kubernetes.io/service-account-token","metadata":{}})");
+    CHECK(told(validate_secret(secret, nullptr)) ==
+          "metadata.annotations[kubernetes.io/service-account.name]: Required value\n");
+    secret.at("metadata").at("annotations").set("kubernetes.io/service-account.name", "a");
+    CHECK(told(validate_secret(secret, nullptr)).empty());
+}
+
 TEST_CASE("a lease lasts, a manager of jobs has a domain, a variable shows what pods have") {
     CHECK(told(validate_lease(parsed(R"({"spec":{"leaseDurationSeconds":0}})"), nullptr)) ==
           "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0\n");

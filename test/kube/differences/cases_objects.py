@@ -269,6 +269,44 @@ def subresources(p: Play) -> None:
         p.get("a")
 
 
+def scaled_by_several(p: Play) -> None:
+    """Whose replicas are when people write them there and at /scale."""
+    if not p.subject.scale:
+        return
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": p.name("a"), "namespace": p.session.ns}}
+
+    def applied(replicas: int | None, by: str, **how) -> None:
+        p.patch("a", {**scale, "spec": {} if replicas is None else {"replicas": replicas}}, APPLY, "scale", fieldManager=by, **how)
+        p.get("a")
+
+    p.create("a", {"spec": {"replicas": 3}})
+    applied(5, "scaler")
+    applied(5, "scaler", force="true")
+    applied(5, "scaler")
+    p.apply("a", {"spec": {"replicas": 5}}, by="one")
+    p.patch("a", {"spec": {"replicas": 6}}, sub="scale", manager="two", dryRun="All")
+    p.patch("a", {"spec": {"replicas": 6}}, sub="scale", manager="two")
+    p.get("a")
+    applied(7, "scaler")
+    p.put("a", {**scale, "spec": {"replicas": 0}}, "scale")
+    p.get("a")
+    applied(None, "scaler")
+    applied(0, "scaler")
+    p.apply("a", {"spec": {"replicas": 2}}, by="one", force="true")
+    applied(None, "scaler")
+    for wrong in ({"kind": "Nothing"}, {"apiVersion": p.subject.api}, {"spec": {"nothing": 1}}, {"spec": {"replicas": "x"}}, {"metadata": {"name": "b"}},
+                  {"metadata": {"name": p.name("a"), "managedFields": []}}, {"metadata": {"name": p.name("a"), "uid": "1"}}):
+        p.patch("a", {**scale, "spec": {"replicas": 4}, **wrong}, APPLY, "scale", fieldManager="scaler")
+    p.patch("a", {**scale, "spec": {"replicas": 4}}, APPLY, "scale")
+    p.patch("nothing", {**scale, "metadata": {"name": p.name("nothing")}, "spec": {"replicas": 4}}, APPLY, "scale", fieldManager="scaler")
+    for wrong in ("x", {"replicas": "x"}, {"replicas": None}, {"replicas": 1.5}):
+        p.patch("a", {"spec": wrong}, sub="scale")
+    p.get("a")
+    p.create("b", {"spec": {"replicas": 3}})
+    p.patch("b", {**scale, "metadata": {"name": p.name("b")}, "spec": {"replicas": 3}}, APPLY, "scale", fieldManager="scaler")
+    p.get("b")
+
+
 def methods(p: Play) -> None:
     p.create("a")
     p.ask("POST", p.path("a"), p.body("a"))
@@ -296,4 +334,4 @@ def methods(p: Play) -> None:
         p.ask("GET", f"{p.subject.root}/namespaces/default/{p.subject.plural}/a")
 
 
-CASES = [life, bodies_that_are_none, names, metadata, strictness, contents, dry_runs, conflicts, deletions, finalizers, patches, subresources, methods]
+CASES = [life, bodies_that_are_none, names, metadata, strictness, contents, dry_runs, conflicts, deletions, finalizers, patches, subresources, scaled_by_several, methods]
