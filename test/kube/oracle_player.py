@@ -13,7 +13,7 @@ import oracle_cases as words
 from conditions import condition, is_true
 from oracle_cases import KUEUE, holds, path_of
 from outside import PATCH, Client
-from scenario_player import now
+from scenario_player import machine_time
 from watching import Watch
 
 WORKERS = 4
@@ -412,7 +412,8 @@ def weight(wrong: list[tuple[str, str]]) -> tuple[int, int]:
 
 
 def ready(value: str) -> dict:
-    return {"type": "Ready", "status": value, "reason": "Oracle", "lastHeartbeatTime": now(), "lastTransitionTime": now()}
+    now = machine_time()
+    return {"type": "Ready", "status": value, "reason": "Oracle", "lastHeartbeatTime": now, "lastTransitionTime": now}
 
 
 def with_conditions(workload: dict, made: list[tuple]) -> list[dict]:
@@ -420,7 +421,7 @@ def with_conditions(workload: dict, made: list[tuple]) -> list[dict]:
     found = {each["type"]: each for each in workload.get("status", {}).get("conditions", [])}
     for kind, status, reason, message in made:
         before = found.get(kind, {})
-        then = before["lastTransitionTime"] if before.get("status") == status else now()
+        then = before["lastTransitionTime"] if before.get("status") == status else machine_time()
         found[kind] = {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": then,
                        "observedGeneration": workload["metadata"].get("generation", 0)}
     return list(found.values())
