@@ -48,8 +48,9 @@ class ToldPod:
 class Container:
     """One process, started again when its pod's policy says so."""
 
-    def __init__(self, spec: dict, folder: pathlib.Path, env: dict):
+    def __init__(self, spec: dict, folder: pathlib.Path, env: dict, address: str):
         self.spec, self.log, self.env, self.folder = spec, folder / f"{spec['name']}.log", env, folder
+        self.address = address
         self.restarts, self.process, self.again = -1, None, 0.0
         self.is_ready, self.asked = "readinessProbe" not in spec, 0.0
         self.start()
@@ -79,14 +80,13 @@ class Container:
             self.asked = time.time()
             self.is_ready = self.answers(probe["httpGet"])
 
-    @staticmethod
-    def answers(get: dict) -> bool:
-        """All pods are on this machine."""
-        connection = http.client.HTTPConnection("127.0.0.1", get["port"], timeout=3)
+    def answers(self, get: dict) -> bool:
+        named = {each["name"]: each["containerPort"] for each in self.spec.get("ports", []) if "name" in each}
+        connection = http.client.HTTPConnection(self.address, named.get(get["port"], get["port"]), timeout=3)
         try:
             connection.request("GET", get["path"])
             return 200 <= connection.getresponse().status < 400
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return False
         finally:
             connection.close()
@@ -109,6 +109,8 @@ class RunPod:
 
     def __init__(self, kubelet: "Kubelet", pod: dict):
         self.kubelet, self.spec, self.told = kubelet, pod["spec"], 0.0
+        # Most say an address that nobody has, and listen on 127.0.0.1. Who is given one before it is played has it.
+        self.address = kubelet.addresses.get(pod["metadata"]["uid"], "127.0.0.1")
         self.folder = kubelet.folder / pod["metadata"]["uid"]
         self.folder.mkdir(parents=True)
         self.first = collections.deque(self.spec.get("initContainers", []))
@@ -119,7 +121,7 @@ class RunPod:
     def _start(self, spec: dict) -> Container:
         env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         env.update({each["name"]: self._value(each) for each in spec.get("env", [])})
-        self.containers[spec["name"]] = Container(spec, self.folder, env)
+        self.containers[spec["name"]] = Container(spec, self.folder, env, self.address)
         return self.containers[spec["name"]]
 
     def _value(self, each: dict) -> str:
