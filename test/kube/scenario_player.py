@@ -230,8 +230,8 @@ class Player:
         while self._otherwise(expected) and time.time() < deadline:
             assert self.operator.poll() is None, self.log.read_text()[-3000:]
             time.sleep(0.05)
+        self._make_it_look()  # Where nothing is to change, all may have been as expected before it had looked.
         if remembering:
-            self._make_it_look()
             self.operator.send_signal(signal.SIGSTOP)
         else:
             self._end_operator()
