@@ -146,6 +146,7 @@ void Elector::check_time() {
 
 void Elector::lose() {
     over_ = true;
+    leading_ = false;  // What is in the Lease now is not ours to give back.
     events_.lost();
 }
 
@@ -164,14 +165,18 @@ void Elector::give_back(std::function<void()> done, int tries) {
                         // A renewal was on its way, and has been written since.
                         if (response.status == 409 && tries > 1)
                             return give_back_newer(std::move(done), tries - 1);
-                        log_warning("election",
-                                    "the Lease could not be given back: another operator waits " +
-                                        std::to_string(options_.lease.nanoseconds / 1'000'000'000) +
-                                        " s from its last renewal on. The server says " +
-                                        std::to_string(response.status) +
-                                        (response.body ? " " + *response.body : ""));
+                        tell_not_given_back(response);
                         done();
                     });
+}
+
+void Elector::tell_not_given_back(const net::Response& response) const {
+    if (response.status == 404) return;  // It went before us: nobody waits for it.
+    log_warning("election", "the Lease could not be given back: another operator waits " +
+                                std::to_string(options_.lease.nanoseconds / 1'000'000'000) +
+                                " s from its last renewal on. The server says " +
+                                std::to_string(response.status) +
+                                (response.body ? " " + *response.body : ""));
 }
 
 /// What the server has now, when that is still ours.
@@ -179,7 +184,11 @@ void Elector::give_back_newer(std::function<void()> done, int tries) {
     transport_.send(get(leases, options_.ns, options_.name),
                     [this, tries, done = std::move(done),
                      alive = std::weak_ptr<int>(alive_)](const net::Response& response) mutable {
-                        if (response.status != 200 || alive.expired()) return done();
+                        if (alive.expired()) return done();
+                        if (response.status != 200) {
+                            tell_not_given_back(response);
+                            return done();
+                        }
                         lease_ = body_of(response);
                         if (lease_["spec"]["holderIdentity"].text_or("") != options_.identity)
                             return done();

@@ -69,6 +69,7 @@ private:
     void take_written(const net::Response& response, Time sent);
     void give_back(std::function<void()> done, int tries);
     void give_back_newer(std::function<void()> done, int tries);
+    void tell_not_given_back(const net::Response& response) const;
     void again();
     void check_time();
     void lose();
