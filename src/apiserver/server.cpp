@@ -16,6 +16,7 @@
 #include "apiserver/measure.h"
 #include "apiserver/read.h"
 #include "apiserver/remove.h"
+#include "apiserver/renew_stored.h"
 #include "apiserver/request_options.h"
 #include "apiserver/reviews.h"
 #include "apiserver/stored.h"
@@ -244,7 +245,9 @@ void Server::add_answer(api::GroupResource resource, std::string subresource, An
 }
 
 void Server::bootstrap(std::function<void()> done) {
-    create_what_every_cluster_has(state_->context, std::move(done));
+    renew_stored(state_->context, [&context = state_->context, then = std::move(done)]() mutable {
+        create_what_every_cluster_has(context, std::move(then));
+    });
 }
 
 void Server::stop() {
