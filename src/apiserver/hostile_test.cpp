@@ -234,5 +234,37 @@ TEST_CASE("an object from before a rule still gets its status; who changes it ha
     CHECK(refused->message().find("env[0].valueFrom.fieldRef.fieldPath") != std::string::npos);
 }
 
+TEST_CASE("what an older version stored is cleaned once, before anybody writes over it") {
+    const auto disk = std::make_shared<store::MemoryDisk>();
+    const std::string jobs = "/apis/batch/v1/namespaces/default/jobs";
+    {
+        TestServer server({}, disk);
+        REQUIRE(
+            server
+                .post(jobs, R"({"metadata":{"name":"j"},"spec":{"suspend":true,"template":{"spec":{
+            "restartPolicy":"Never","containers":[{"name":"c","image":"i","args":["ARG"]}]}}}})")
+                ->status == 201);
+        const store::Entry stored = server.store.newest("/batch/jobs/default/j");
+        std::string bytes = *stored.value;
+        bytes.replace(bytes.find(R"(["ARG"])"), 7, "[]");
+        REQUIRE(server.store.stage(stored.key, make_bytes(std::move(bytes)), stored.revision,
+                                   nullptr) == store::Staged::accepted);
+        const store::Entry form = server.store.newest("/muster/stored-form");
+        REQUIRE(server.store.stage(form.key, nullptr, form.revision, nullptr) ==
+                store::Staged::accepted);
+        server.loop.run();
+    }
+    store::Revision once = 0;
+    {
+        TestServer server({}, disk);
+        const api::Value job = server.get(jobs + "/j")->json();
+        CHECK_FALSE(job["spec"]["template"]["spec"]["containers"][0].has("args"));
+        CHECK(server.merge(jobs + "/j", R"({"spec":{"suspend":false}})")->status == 200);
+        once = server.store.revision();
+    }
+    TestServer server({}, disk);
+    CHECK(server.store.revision() == once);
+}
+
 }  // namespace
 }  // namespace muster::apiserver

@@ -43,6 +43,14 @@ const api::Schema& scale_schema() {
     return *api::find_schema("autoscaling/v1", "Scale");
 }
 
+/// A number that is none, or that nobody could run, is told before it is taken for nought.
+void check_scale_types(const Value& wanted) {
+    for (const api::FieldError& error : api::validate(scale_schema(), wanted)) {
+        throw StatusError(Reason::invalid,
+                          "\"\" is invalid: patch: " + error.field + ": " + error.text);
+    }
+}
+
 Value applied_scale(Context& context, Exchange& exchange, const Value& present) {
     const Value applied = decode_yaml(*exchange.request.body).value;
     if (!applied.is_object()) throw bad_request("what is applied must be an object");
@@ -59,7 +67,9 @@ Value applied_scale(Context& context, Exchange& exchange, const Value& present) 
     }
     api::ApplyRequest request = apply_request(context, exchange);
     request.api_version = version;
-    return applied_over(scale_schema(), present, applied, request);
+    Value wanted = applied_over(scale_schema(), present, applied, request);
+    check_scale_types(wanted);
+    return wanted;
 }
 
 Value patched_scale(Exchange& exchange, BodyType type, const Value& present) {
@@ -71,10 +81,7 @@ Value patched_scale(Exchange& exchange, BodyType type, const Value& present) {
     }
     Value wanted = std::move(std::get<Value>(result));
     api::prune(scale_schema(), wanted);
-    for (const api::FieldError& error : api::validate(scale_schema(), wanted)) {
-        throw StatusError(Reason::invalid,
-                          "\"\" is invalid: patch: " + error.field + ": " + error.text);
-    }
+    check_scale_types(wanted);
     return wanted;
 }
 

@@ -62,5 +62,25 @@ TEST_CASE("who applies a scale owns the replicas, and another may take them") {
     CHECK(server.get(all + "/d")->json()["spec"]["replicas"].integer_or(-1) == 0);
 }
 
+TEST_CASE("a count that is none is refused at a scale, however it is sent, and nothing changes") {
+    TestServer server;
+    const std::string all = "/apis/apps/v1/namespaces/default/deployments";
+    server.post(all, R"({"metadata":{"name":"d"},"spec":{"replicas":2,"selector":)"
+                     R"({"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":)"
+                     R"({"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+    for (const std::string wrong : {"1.5", "1e30", "3000000000", "-1", "true", "\"3\""}) {
+        CAPTURE(wrong);
+        const std::string spec = R"("spec":{"replicas":)" + wrong + "}}";
+        CHECK(server
+                  .apply(all + "/d/scale?fieldManager=x&force=true",
+                         R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":)"
+                         R"({"name":"d"},)" +
+                             spec)
+                  ->status >= 400);
+        CHECK(server.merge(all + "/d/scale", "{" + spec)->status == 422);
+        CHECK(server.get(all + "/d")->json()["spec"]["replicas"].integer_or(-1) == 2);
+    }
+}
+
 }  // namespace
 }  // namespace muster::apiserver

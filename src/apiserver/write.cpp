@@ -46,8 +46,10 @@ Value tracked(Context& context, const Exchange& exchange, const api::Kind& kind,
     request.subresource = subresource;
     request.time = to_rfc3339(context.loop.now());
     const Value& had = before["metadata"]["managedFields"];
-    if (after["metadata"]["managedFields"].is_null() && !had.is_null())
-        after.at("metadata").set("managedFields", had);
+    const Value& given = after["metadata"]["managedFields"];
+    // An empty list is a fresh start for built-in kinds; of what users bring it says nothing.
+    const bool says_nothing = given.is_null() || (kind.custom && given.is_array() && given.empty());
+    if (says_nothing && !had.is_null()) after.at("metadata").set("managedFields", had);
     const api::Schema& schema = as_sent ? *exchange.version->schema : kind.storage_schema();
     return api::track_update(schema, before, std::move(after), request);
 }

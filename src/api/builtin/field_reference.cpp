@@ -48,12 +48,11 @@ bool has(const Names& names, std::string_view name) {
 
 /// "metadata.labels['a']" is the map and its key.
 std::optional<std::pair<std::string, std::string>> map_and_key(std::string_view field) {
+    if (!field.ends_with("']")) return std::nullopt;
+    field.remove_suffix(2);
     const std::size_t begin = field.find("['");
-    if (!field.ends_with("']") || begin == std::string_view::npos || begin == 0)
-        return std::nullopt;
-    const std::string_view key = field.substr(begin + 2);
-    return std::pair(std::string(field.substr(0, begin)),
-                     std::string(key.substr(0, key.size() - 2)));
+    if (begin == std::string_view::npos || begin == 0) return std::nullopt;
+    return std::pair(std::string(field.substr(0, begin)), std::string(field.substr(begin + 2)));
 }
 
 std::string in_lower_case(std::string text) {

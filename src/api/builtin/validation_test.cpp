@@ -150,8 +150,9 @@ TEST_CASE("a lease lasts, a manager of jobs has a domain, a variable shows what 
         CHECK_MESSAGE(shows(good), good);
     CHECK(shows("spec.host"));
     CHECK(shows("metadata.annotations['A.b/C']"));
-    for (const char* bad : {"metadata.nothing", "metadata.labels['a b']", "metadata.labels['",
-                            "spec", "metadata.labels", "status.phase", "spec['a']"})
+    for (const char* bad :
+         {"metadata.nothing", "metadata.labels['a b']", "metadata.labels['", "metadata.labels[']",
+          "spec", "metadata.labels", "status.phase", "spec['a']"})
         CHECK_MESSAGE(!shows(bad), bad);
 }
 

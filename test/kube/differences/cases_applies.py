@@ -22,6 +22,10 @@ def owners(p: Play) -> None:
     p.put("a", merged(p.fresh("a"), {"metadata": {"managedFields": [{}]}}))
     p.apply("a", by="five")
     p.get("a")
+    p.put("a", merged(p.fresh("a"), {"metadata": {"managedFields": []}}))
+    p.apply("a", by="six")
+    p.patch("a", {"metadata": {"managedFields": []}})
+    p.get("a")
 
 
 def words(p: Play) -> None:

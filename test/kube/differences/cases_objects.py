@@ -305,6 +305,12 @@ def scaled_by_several(p: Play) -> None:
     p.create("b", {"spec": {"replicas": 3}})
     p.patch("b", {**scale, "metadata": {"name": p.name("b")}, "spec": {"replicas": 3}}, APPLY, "scale", fieldManager="scaler")
     p.get("b")
+    for wrong in (1.5, -1, True):
+        p.patch("a", {**scale, "spec": {"replicas": wrong}}, APPLY, "scale", fieldManager="scaler", force="true")
+        p.get("a")
+    for wrong in (1.5, 3_000_000_000, 1e30, -1, True):
+        p.patch("a", {"spec": {"replicas": wrong}}, sub="scale")
+        p.get("a")
 
 
 def methods(p: Play) -> None:

@@ -68,7 +68,7 @@ def spec(**fields) -> dict:
 
 
 # Fields of a pod that a variable or a file, or neither, may show.
-FIELDS = ["metadata", "metadata.labels", "metadata.labels['a b']", "metadata.annotations['A/b c']", "spec['a']", "spec.host",
+FIELDS = ["metadata", "metadata.labels", "metadata.labels['a b']", "metadata.annotations['A/b c']", "spec['a']", "metadata.labels[']", "spec.host",
           "spec.schedulerName", "status.phase"]
 
 CORE = [
