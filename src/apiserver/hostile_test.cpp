@@ -211,9 +211,9 @@ TEST_CASE("mangled bodies never end the server nor make it fail") {
 
 TEST_CASE("an object from before a rule still gets its status; who changes it has to mend it") {
     TestServer server;
-    const std::string pods = "/api/v1/namespaces/default/pods";
+    const std::string all = "/api/v1/namespaces/default/pods";
     REQUIRE(server
-                .post(pods, R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c",
+                .post(all, R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c",
         "image":"i","env":[{"name":"N","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}]}]}})")
                 ->status == 201);
     const store::Entry stored = server.store.newest("/core/pods/default/p");
@@ -227,9 +227,9 @@ TEST_CASE("an object from before a rule still gets its status; who changes it ha
     REQUIRE(server.store.stage(stored.key, make_bytes(std::move(bytes)), stored.revision,
                                nullptr) == store::Staged::accepted);
     server.loop.run();
-    CHECK(server.merge(pods + "/p/status", R"({"status":{"phase":"Running"}})")->status == 200);
-    CHECK(server.get(pods + "/p")->json()["status"]["phase"].text() == "Running");
-    const ReplyPtr refused = server.merge(pods + "/p", R"({"metadata":{"labels":{"a":"b"}}})");
+    CHECK(server.merge(all + "/p/status", R"({"status":{"phase":"Running"}})")->status == 200);
+    CHECK(server.get(all + "/p")->json()["status"]["phase"].text() == "Running");
+    const ReplyPtr refused = server.merge(all + "/p", R"({"metadata":{"labels":{"a":"b"}}})");
     CHECK(refused->status == 422);
     CHECK(refused->message().find("env[0].valueFrom.fieldRef.fieldPath") != std::string::npos);
 }
