@@ -1,6 +1,7 @@
 // apps/up/outside.cpp - finds the address behind a service name and calls it.
 #include "apps/up/outside.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -31,20 +32,27 @@ std::string endpoint_of(const kube::Cache& seen, std::string_view ns, std::strin
     return "";
 }
 
-/// The address of the first ready pod that a service selects: the operator on a cluster sees pods,
-/// not endpoint slices.
+bool selects(const api::Value& selector, const kube::Object& pod) {
+    const auto& wanted = selector.members();
+    return std::all_of(wanted.begin(), wanted.end(), [&](const auto& label) {
+        return pod.label(label.key) == label.value.text_or("");
+    });
+}
+
+/// The address of the first ready pod that a service selects, or of any when it publishes those
+/// that are not: the operator on a cluster sees pods, not endpoint slices.
 std::string pod_address_of(const kube::Cache& seen, const kube::Object& service) {
-    const api::Value& selector = service.value["spec"]["selector"];
-    if (selector.empty()) return "";
+    const api::Value& spec = service.value["spec"];
+    if (spec["selector"].empty()) return "";
+    std::string unready;
     for (const auto& pod : seen.list({"", "pods"}, service.key.ns)) {
         const api::Value& status = pod->value["status"];
-        if (control::condition_of(status, "Ready")["status"].text_or("") != "True") continue;
-        bool is_meant = true;
-        for (const auto& [key, value] : selector.members())
-            is_meant = is_meant && pod->label(key) == value.text_or("");
-        if (is_meant && !pod->is_terminating()) return status["podIP"].text();
+        if (pod->is_terminating() || !selects(spec["selector"], *pod)) continue;
+        if (control::condition_of(status, "Ready")["status"].text_or("") == "True")
+            return status["podIP"].text();
+        if (unready.empty()) unready = status["podIP"].text();
     }
-    return "";
+    return spec["publishNotReadyAddresses"].boolean_or(false) ? unready : "";
 }
 
 }  // namespace
