@@ -230,7 +230,10 @@ class Player:
         while self._otherwise(expected) and time.time() < deadline:
             assert self.operator.poll() is None, self.log.read_text()[-3000:]
             time.sleep(0.05)
-        self._make_it_look()  # Where nothing is to change, all may have been as expected before it had looked.
+        # Where nothing is to change, all may have been as expected before it had looked. One that has just started may answer the
+        # first before it decides.
+        self._make_it_look()
+        self._make_it_look()
         if remembering:
             self.operator.send_signal(signal.SIGSTOP)
         else:
