@@ -16,7 +16,7 @@ using api::Value;
 
 /// Which form all that is stored has; no kind has such a key. Do not change without a new form.
 constexpr const char* form_key = "/muster/stored-form";
-constexpr const char* form = "empty values dropped";
+constexpr const char* form = R"({"emptyValues":"dropped"})";
 
 /// Pod templates in objects that are not typed as such.
 void clean_templates(const api::Kind& kind, Value& object) {
