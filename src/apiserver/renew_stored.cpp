@@ -1,7 +1,6 @@
 // apiserver/renew_stored.cpp - see renew_stored.h.
 #include "apiserver/renew_stored.h"
 
-#include <memory>
 #include <utility>
 
 #include "api/schema.h"
@@ -31,15 +30,9 @@ void clean_templates(const api::Kind& kind, Value& object) {
 
 }  // namespace
 
-void renew_stored(Context& context, std::function<void()> done) {
-    if (const store::Entry* known = context.store.find(form_key);
-        known != nullptr && *known->value == form) {
-        return done();
-    }
-    const auto left = std::make_shared<std::size_t>(1);
-    const auto one_done = [left, then = std::move(done)] {
-        if (--*left == 0) then();
-    };
+void renew_stored(Context& context) {
+    const store::Entry* known = context.store.find(form_key);
+    if (known != nullptr && *known->value == form) return;
     constexpr std::size_t all = 1u << 30;
     for (const api::Kind& kind : api::all_kinds()) {
         const bool holds_templates = kind.plural == "workloads";
@@ -49,15 +42,13 @@ void renew_stored(Context& context, std::function<void()> done) {
             Value object = stored;
             if (!kind.custom) api::canonicalize(kind.storage_schema(), object);
             clean_templates(kind, object);
-            if (object == stored) continue;
-            ++*left;
-            commit_put(context, kind, std::move(object), entry.revision,
-                       [one_done](const Committed&) { one_done(); });
+            if (object != stored)
+                commit_put(context, kind, std::move(object), entry.revision, nullptr);
         }
     }
     const store::Entry before = context.store.newest(form_key);
-    const store::Staged staged = context.store.stage(form_key, make_bytes(form), before.revision,
-                                                     [one_done] { one_done(); });
+    const store::Staged staged =
+        context.store.stage(form_key, make_bytes(form), before.revision, nullptr);
     VERIFY(staged == store::Staged::accepted);
 }
 

@@ -245,9 +245,8 @@ void Server::add_answer(api::GroupResource resource, std::string subresource, An
 }
 
 void Server::bootstrap(std::function<void()> done) {
-    renew_stored(state_->context, [&context = state_->context, then = std::move(done)]() mutable {
-        create_what_every_cluster_has(context, std::move(then));
-    });
+    renew_stored(state_->context);
+    create_what_every_cluster_has(state_->context, std::move(done));
 }
 
 void Server::stop() {
