@@ -1,10 +1,10 @@
 // apps/up/outside.cpp - finds the address behind a service name and calls it.
 #include "apps/up/outside.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
+#include "control/cluster/endpoint_slice.h"
 #include "control/conditions.h"
 #include "net/secret.h"
 
@@ -32,13 +32,6 @@ std::string endpoint_of(const kube::Cache& seen, std::string_view ns, std::strin
     return "";
 }
 
-bool selects(const api::Value& selector, const kube::Object& pod) {
-    const auto& wanted = selector.members();
-    return std::all_of(wanted.begin(), wanted.end(), [&](const auto& label) {
-        return pod.label(label.key) == label.value.text_or("");
-    });
-}
-
 /// The address of the first ready pod that a service selects, or of any when it publishes those
 /// that are not: the operator on a cluster sees pods, not endpoint slices.
 std::string pod_address_of(const kube::Cache& seen, const kube::Object& service) {
@@ -47,7 +40,7 @@ std::string pod_address_of(const kube::Cache& seen, const kube::Object& service)
     std::string unready;
     for (const auto& pod : seen.list({"", "pods"}, service.key.ns)) {
         const api::Value& status = pod->value["status"];
-        if (pod->is_terminating() || !selects(spec["selector"], *pod)) continue;
+        if (pod->is_terminating() || !control::cluster::selects(service, *pod)) continue;
         if (control::condition_of(status, "Ready")["status"].text_or("") == "True")
             return status["podIP"].text();
         if (unready.empty()) unready = status["podIP"].text();

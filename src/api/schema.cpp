@@ -70,22 +70,20 @@ void change_elements(const Schema& schema, Value& value, const Visit& visit) {
     }
 }
 
-/// Whether pruning drops a member of an object or a map of this schema.
-bool is_dropped(const Schema& schema, const Value::Member& member) {
-    const bool is_brought = schema.checks != nullptr;
-    if (schema.type != Schema::Type::object)
-        return is_brought && !schema.element->nullable && member.value.is_null();
-    const Schema::Field* field = schema.find_field(member.key);
-    if (field == nullptr) return !schema.keeps_unknown;
-    const bool may_be_null =
-        field->schema->nullable || (!is_brought && field->schema->type == Schema::Type::any);
-    return member.value.is_null() && !may_be_null;
-}
-
+/// Of a member of an object or a map; null: unknown.
 const Schema* schema_of_member(const Schema& schema, const Value::Member& member) {
     if (schema.type == Schema::Type::map) return schema.element.get();
     const Schema::Field* field = schema.find_field(member.key);
     return field == nullptr ? nullptr : field->schema.get();
+}
+
+/// Whether pruning drops a member, whose schema is `inner`, of an object or a map of this schema.
+bool is_dropped(const Schema& schema, const Schema* inner, const Value& member) {
+    if (inner == nullptr) return !schema.keeps_unknown;
+    if (!member.is_null() || inner->nullable) return false;
+    const bool is_brought = schema.checks != nullptr;
+    if (schema.type != Schema::Type::object) return is_brought;
+    return is_brought || inner->type != Schema::Type::any;
 }
 
 bool lacks(const Schema::Field& field, const Value& value) {
@@ -137,8 +135,8 @@ bool has_more(const Schema& schema, const Value& value) {
                            [&](const Value& item) { return has_more(*schema.element, item); });
     }
     return std::any_of(value.members().begin(), value.members().end(), [&](const auto& member) {
-        if (is_dropped(schema, member)) return true;
         const Schema* inner = schema_of_member(schema, member);
+        if (is_dropped(schema, inner, member.value)) return true;
         return inner != nullptr && has_more(*inner, member.value);
     });
 }
@@ -147,8 +145,9 @@ void drop_more(const Schema& schema, Value& value) {
     if (!may_have_more(schema)) return;
     if (schema.type == Schema::Type::list) return change_elements(schema, value, drop_more);
     if (!value.is_object()) return;
-    std::erase_if(value.mutable_members(),
-                  [&](const Value::Member& member) { return is_dropped(schema, member); });
+    std::erase_if(value.mutable_members(), [&](const Value::Member& member) {
+        return is_dropped(schema, schema_of_member(schema, member), member.value);
+    });
     for (Value::Member& member : value.mutable_members()) {
         const Schema* inner = schema_of_member(schema, member);
         if (inner != nullptr) drop_more(*inner, member.value);

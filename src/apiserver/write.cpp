@@ -37,14 +37,12 @@ enum class Tracking { record, already_done };
 
 Value tracked(Context& context, const Exchange& exchange, const api::Kind& kind,
               std::string_view subresource, const Value& before, Value after) {
-    api::ApplyRequest request;
-    request.manager = field_manager(exchange.request);
+    api::ApplyRequest request = apply_request(context, exchange);
     // Of added kinds it is recorded in the version that the client sent.
     const bool as_sent = kind.stored_schema != nullptr;
     request.api_version = as_sent ? api::to_api_version({kind.group, exchange.version->name})
                                   : stored_api_version(kind);
     request.subresource = subresource;
-    request.time = to_rfc3339(context.loop.now());
     const Value& had = before["metadata"]["managedFields"];
     const Value& given = after["metadata"]["managedFields"];
     // An empty list is a fresh start for built-in kinds; of what users bring it says nothing.

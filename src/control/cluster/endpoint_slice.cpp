@@ -25,15 +25,6 @@ bool has_endpoints(const kube::Object& service) {
     return !spec["selector"].empty() && spec["type"].text_or("") != "ExternalName";
 }
 
-bool selects(const kube::Object& service, const kube::Object& pod) {
-    const api::Value& labels = pod.value["metadata"]["labels"];
-    const api::Value::Object& selector = service.value["spec"]["selector"].members();
-    return std::all_of(selector.begin(), selector.end(), [&](const api::Value::Member& wanted) {
-        const api::Value* label = labels.find(wanted.key);
-        return label != nullptr && *label == wanted.value;
-    });
-}
-
 /// The number of a port that may be a name; 0 when the pod has no such port.
 std::int64_t resolve_port(const api::Value& port, const kube::Object& pod) {
     const api::Value& target = port["targetPort"];
@@ -232,6 +223,15 @@ std::vector<api::Key> services_of(const kube::Cache& seen, const kube::Object* b
 }
 
 }  // namespace
+
+bool selects(const kube::Object& service, const kube::Object& pod) {
+    const api::Value& labels = pod.value["metadata"]["labels"];
+    const api::Value::Object& selector = service.value["spec"]["selector"].members();
+    return std::all_of(selector.begin(), selector.end(), [&](const api::Value::Member& wanted) {
+        const api::Value* label = labels.find(wanted.key);
+        return label != nullptr && *label == wanted.value;
+    });
+}
 
 Controller endpoint_slice_controller() {
     Controller controller;
