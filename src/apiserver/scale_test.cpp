@@ -9,6 +9,20 @@
 namespace muster::apiserver {
 namespace {
 
+const std::string deployments = "/apis/apps/v1/namespaces/default/deployments";
+
+/// Two replicas of "d".
+void make_deployment(TestServer& server) {
+    server.post(deployments, R"({"metadata":{"name":"d"},"spec":{"replicas":2,"selector":)"
+                             R"({"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":)"
+                             R"({"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+}
+
+/// `spec` is the rest of a Scale of "d".
+std::string scale_of(const std::string& spec) {
+    return R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"d"},)" + spec + "}";
+}
+
 TEST_CASE("scale reads and writes replicas") {
     TestServer server;
     const std::string sets = "/apis/apps/v1/namespaces/default/replicasets";
@@ -28,19 +42,14 @@ TEST_CASE("scale reads and writes replicas") {
 
 TEST_CASE("who applies a scale owns the replicas, and another may take them") {
     TestServer server;
-    const std::string all = "/apis/apps/v1/namespaces/default/deployments";
-    server.post(all, R"({"metadata":{"name":"d"},"spec":{"replicas":2,"selector":)"
-                     R"({"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":)"
-                     R"({"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+    make_deployment(server);
     const auto scale = [&](const std::string& by, int replicas) {
-        return server.apply(all + "/d/scale?fieldManager=" + by,
-                            R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":)"
-                            R"({"name":"d"},"spec":{"replicas":)" +
-                                std::to_string(replicas) + "}}");
+        return server.apply(deployments + "/d/scale?fieldManager=" + by,
+                            scale_of(R"("spec":{"replicas":)" + std::to_string(replicas) + "}"));
     };
     const auto owner = [&] {
         std::string found;
-        const api::Value live = server.get(all + "/d")->json();
+        const api::Value live = server.get(deployments + "/d")->json();
         for (const api::Value& entry : live["metadata"]["managedFields"].items()) {
             if (entry["fieldsV1"]["f:spec"].has("f:replicas"))
                 found += entry["manager"].text() + "/" + entry["subresource"].text() + " ";
@@ -54,31 +63,25 @@ TEST_CASE("who applies a scale owns the replicas, and another may take them") {
     CHECK(scale("x&force=true", 3)->status == 200);
     CHECK(owner() == "x/scale ");
     CHECK(scale("x", 4)->status == 200);
-    CHECK(server.merge(all + "/d/scale", R"({"spec":{"replicas":5}})")->status == 200);
+    CHECK(server.merge(deployments + "/d/scale", R"({"spec":{"replicas":5}})")->status == 200);
     CHECK(owner() == "tester/scale ");
-    CHECK(server.merge(all + "/d/scale", R"({"spec":{"replicas":0}})")->status == 200);
+    CHECK(server.merge(deployments + "/d/scale", R"({"spec":{"replicas":0}})")->status == 200);
     CHECK(owner().empty());
-    CHECK(server.merge(all + "/d/scale", R"({"spec":"x"})")->status == 422);
-    CHECK(server.get(all + "/d")->json()["spec"]["replicas"].integer_or(-1) == 0);
+    CHECK(server.merge(deployments + "/d/scale", R"({"spec":"x"})")->status == 422);
+    CHECK(server.get(deployments + "/d")->json()["spec"]["replicas"].integer_or(-1) == 0);
 }
 
 TEST_CASE("a count that is none is refused at a scale, however it is sent, and nothing changes") {
     TestServer server;
-    const std::string all = "/apis/apps/v1/namespaces/default/deployments";
-    server.post(all, R"({"metadata":{"name":"d"},"spec":{"replicas":2,"selector":)"
-                     R"({"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":)"
-                     R"({"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+    make_deployment(server);
     for (const std::string wrong : {"1.5", "1e30", "3000000000", "-1", "true", "\"3\""}) {
         CAPTURE(wrong);
-        const std::string spec = R"("spec":{"replicas":)" + wrong + "}}";
-        CHECK(server
-                  .apply(all + "/d/scale?fieldManager=x&force=true",
-                         R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":)"
-                         R"({"name":"d"},)" +
-                             spec)
-                  ->status >= 400);
-        CHECK(server.merge(all + "/d/scale", "{" + spec)->status == 422);
-        CHECK(server.get(all + "/d")->json()["spec"]["replicas"].integer_or(-1) == 2);
+        const std::string spec = R"("spec":{"replicas":)" + wrong + "}";
+        const ReplyPtr applied =
+            server.apply(deployments + "/d/scale?fieldManager=x&force=true", scale_of(spec));
+        CHECK(applied->status >= 400);
+        CHECK(server.merge(deployments + "/d/scale", "{" + spec + "}")->status == 422);
+        CHECK(server.get(deployments + "/d")->json()["spec"]["replicas"].integer_or(-1) == 2);
     }
 }
 

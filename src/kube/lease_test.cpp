@@ -106,6 +106,14 @@ struct Election {
     }
     Candidate& leader() { return ann.leads ? ann : bob; }
     Candidate& follower() { return ann.leads ? bob : ann; }
+    /// By who leads. Whether that is done, it says itself.
+    std::shared_ptr<bool> give_back() {
+        auto done = std::make_shared<bool>(false);
+        Candidate& first = leader();
+        first.elector->release([done] { *done = true; });
+        first.leads = false;
+        return done;
+    }
 };
 
 }  // namespace
@@ -128,13 +136,10 @@ TEST_CASE(
 TEST_CASE("a leader that gives its Lease back is followed at once") {
     Election election;
     election.pass(seconds(30));
-    Candidate& first = election.leader();
     Candidate& second = election.follower();
-    bool done = false;
-    first.elector->release([&] { done = true; });
-    first.leads = false;
+    const auto done = election.give_back();
     election.pass(seconds(2) + milliseconds(200));
-    CHECK(done);
+    CHECK(*done);
     CHECK(second.leads);
 }
 
@@ -142,27 +147,22 @@ TEST_CASE("a Lease is given back also when it was renewed a moment ago") {
     Election election;
     election.pass(seconds(30));
     Candidate& second = election.follower();
-    bool done = false;
     api::Value& metadata = election.server.lease.at("metadata");
     metadata.set("resourceVersion", metadata["resourceVersion"].text() + "0");
-    election.leader().elector->release([&] { done = true; });
-    election.leader().leads = false;
+    const auto done = election.give_back();
     election.pass(seconds(2) + milliseconds(200));
-    CHECK(done);
+    CHECK(*done);
     CHECK(second.leads);
 }
 
 TEST_CASE("who may not give its Lease back ends all the same, and is followed when it ends") {
     Election election;
     election.pass(seconds(30));
-    Candidate& first = election.leader();
     Candidate& second = election.follower();
     election.server.lets_write = false;
-    bool done = false;
-    first.elector->release([&] { done = true; });
-    first.leads = false;
+    const auto done = election.give_back();
     election.pass(milliseconds(100));
-    CHECK(done);
+    CHECK(*done);
     election.server.lets_write = true;
     election.pass(seconds(12));
     CHECK(!second.leads);

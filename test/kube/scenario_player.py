@@ -8,13 +8,13 @@ import json
 import os
 import re
 import signal
-import struct
 import subprocess
 import time
 
-from conftest import MUSTER, ROOT
+from conftest import MUSTER
 from cluster import end_with_parent
 from outside import PATCH, Client
+from shifted_clock import ShiftedClock
 from waiting import until
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -31,15 +31,6 @@ BEGINNING = calendar.timegm((2020, 1, 1, 0, 0, 0))  # Of every scenario.
 
 def machine_time() -> str:
     return Clock().now()
-
-
-def built_clock(folder) -> dict[str, str]:
-    """The environment of a program whose clock shows what is written into the file "clock" of this folder."""
-    library, clock = folder / "clock_shift.so", folder / "clock"
-    if not library.exists():
-        subprocess.run(["c++", "-std=c++20", "-O1", "-shared", "-fPIC", "-o", str(library), str(ROOT / "test/kube/clock_shift.cpp")],
-                       check=True, timeout=60)
-    return {"LD_PRELOAD": str(library), "MUSTER_TEST_CLOCK": str(clock)}
 
 
 class Clock:
@@ -123,6 +114,7 @@ class Player:
         self.labelled: set[str] = set()
         self.cycles = self.probes = 0
         self.clock, self.flags, self.operator = Clock(), [], None
+        self.shifted = ShiftedClock(server.folder)
 
     def play(self, verbs: list[str], lines: list[dict], remembering: bool = False) -> list[str]:
         """What came out otherwise, a sentence each."""
@@ -249,17 +241,15 @@ class Player:
                 self._ask("PATCH", at, {"metadata": {"finalizers": None}}, PATCH, may=(404,))
 
     def _wake_operator(self) -> None:
-        with (self.server.folder / "clock").open("r+b" if self.operator else "wb") as file:
-            file.write(struct.pack("<q", self.clock.ahead))
+        self.shifted.set(self.clock.ahead)
         if self.operator:
             self.operator.send_signal(signal.SIGCONT)
             self._make_it_look()
             return
-        shifted = built_clock(self.server.folder)
         with self.log.open("a") as log:
             self.operator = subprocess.Popen(
                 [str(MUSTER), "operator", "--kubeconfig", str(self.server.kubeconfig), *self.flags], stdout=subprocess.DEVNULL,
-                stderr=log, preexec_fn=end_with_parent, env={**os.environ, **shifted})
+                stderr=log, preexec_fn=end_with_parent, env={**os.environ, **self.shifted.environment})
 
     def _make_it_look(self) -> None:
         """What it has put off goes by a clock that nobody sets; it looks at the wall's when it hears of something. And when it has

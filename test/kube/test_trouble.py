@@ -7,8 +7,6 @@ import os
 import pathlib
 import random
 import signal
-import struct
-import subprocess
 import time
 import urllib.request
 
@@ -18,11 +16,12 @@ import yaml
 import access
 import crowd
 import kinds
-from conftest import ROOT, Cluster, until
+from conftest import Cluster, until
 from crowd import WORKLOADS, Crowd, Lives
 from outside import PATCH, Client, Outside, is_true
 from place import opened
 from proxy import Proxy
+from shifted_clock import ShiftedClock
 from test_operator import Operator
 
 MANY = int(os.environ.get("MUSTER_MANY", "500"))  # The full figure is 10000.
@@ -266,21 +265,14 @@ def test_the_store_takes_no_writes_for_a_while(stage):
 
 def test_the_clock_jumps(stage, tmp_path):
     """That of the wall, as when somebody sets it; the machine's own goes on."""
-    library, clock = tmp_path / "clock_shift.so", tmp_path / "clock"
-    subprocess.run(["c++", "-std=c++20", "-O1", "-shared", "-fPIC", "-o", str(library), str(ROOT / "test/kube/clock_shift.cpp")],
-                   check=True, timeout=60)
-
-    def set_clock(seconds: int) -> None:
-        with clock.open("r+b" if clock.exists() else "wb") as file:
-            file.write(struct.pack("<q", seconds))
-    set_clock(0)
+    clock = ShiftedClock(tmp_path)
     assert stage.operator.stop() == 0
-    stage.operator = stage.start("--leader-elect", env={"LD_PRELOAD": str(library), "MUSTER_TEST_CLOCK": str(clock)})
+    stage.operator = stage.start("--leader-elect", env=clock.environment)
     assert stage.operator.line() == "leading" and stage.operator.line() == "ready"
     crowd = stage.crowd("clock", 250, jobs=10, seconds=6)
     time.sleep(1)
     for shift in range(1500, -1500, -100):  # Not half an hour forward: else pods that never became ready time out.
-        set_clock(shift)
+        clock.set(shift)
         time.sleep(0.2)
     crowd.wait_over(timeout=40)
     assert stage.operator.stop() == 0
