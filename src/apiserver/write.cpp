@@ -72,16 +72,16 @@ std::vector<api::FieldError> broken_rules(Context& context, Exchange& exchange,
 
 /// As a cluster does it: first what the schema's rules say, then, when that is well, the webhooks,
 /// of which one of our own has `denied` already.
-void check_valid(Context& context, Exchange& exchange, const api::Kind& kind,
-                 std::string_view subresource, const Value& object, const Value& old,
-                 const std::optional<api::Admission::Denial>& denied) {
+void check_valid(Context& context, Exchange& exchange, const api::Kind& kind, const Value& object,
+                 const Value& old, const std::optional<api::Admission::Denial>& denied) {
     std::vector<api::FieldError> errors = validate_metadata(kind, object, old);
     for (api::FieldError& error : broken_rules(context, exchange, kind, object, old))
         errors.push_back(std::move(error));
     if (kind.validate != nullptr && !kind.custom) {
         for (api::FieldError& error : kind.validate(object, old.is_null() ? nullptr : &old)) {
-            // Who writes a status answers for nothing else: a rule may be younger than the object.
-            const bool not_theirs = subresource == "status" && error.field.starts_with("spec");
+            // Who leaves a spec as it is does not answer for it: a rule may be younger than it.
+            const bool not_theirs =
+                error.field.starts_with("spec") && !old.is_null() && object["spec"] == old["spec"];
             if (!not_theirs) errors.push_back(std::move(error));
         }
     }
@@ -236,8 +236,7 @@ void check_and_store(const WritingPtr& writing) {
         here.settled = true;
         here.reviewed->name = here.reviewed->name.empty() ? here.name() : here.reviewed->name;
     }
-    check_valid(here.context, *here.exchange, here.kind, here.subresource, here.object(),
-                here.old(), here.denied);
+    check_valid(here.context, *here.exchange, here.kind, here.object(), here.old(), here.denied);
     const auto store = [writing] {
         if (is_outdated(*writing)) {
             write_anew(writing);

@@ -105,25 +105,36 @@ void check_ports(const Value& ports, const Path& path, FieldErrors& errors) {
 void check_value_source(const Value& variable, const Path& path, FieldErrors& errors) {
     const Value& from = variable["valueFrom"];
     if (from.is_null()) return;
+    if (from["fieldRef"].is_object())
+        check_field_reference(from["fieldRef"], ShownIn::variable, path.child("fieldRef"), errors);
+    if (from["resourceFieldRef"].is_object()) {
+        check_resource_reference(from["resourceFieldRef"], ShownIn::variable,
+                                 path.child("resourceFieldRef"), errors);
+    }
+    for (const char* source : {"configMapKeyRef", "secretKeyRef"}) {
+        if (!from[source].is_object()) continue;
+        const Path below = path.child(source);
+        const std::string name = from[source]["name"].text();
+        add_invalid(errors, below.child("name"), name, dns1123_subdomain_faults(name));
+        const Value& key = from[source]["key"];
+        if (key.text_or("").empty()) {
+            errors.push_back(required(below.child("key")));
+        } else {
+            add_invalid(errors, below.child("key"), key, config_map_key_faults(key.as_string()));
+        }
+    }
     std::size_t sources = 0;
     for (const Value::Member& source : from.members())
         sources += source.value.is_null() ? 0 : 1;
     if (sources == 0) {
         errors.push_back(invalid(path, "",
                                  "must specify one of: `fieldRef`, `resourceFieldRef`, "
-                                 "`configMapKeyRef` or `secretKeyRef`"));
+                                 "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"));
     } else if (!variable["value"].text_or("").empty()) {
         errors.push_back(invalid(path, "", "may not be specified when `value` is not empty"));
     } else if (sources > 1) {
         errors.push_back(invalid(path, "", "may not have more than one field specified at a time"));
     }
-    for (const char* source : {"configMapKeyRef", "secretKeyRef"}) {
-        if (!from[source].is_object()) continue;
-        const Path below = path.child(source);
-        if (from[source]["key"].text_or("").empty()) errors.push_back(required(below.child("key")));
-    }
-    if (from["fieldRef"].is_object())
-        check_field_reference(from["fieldRef"], ShownIn::variable, path.child("fieldRef"), errors);
 }
 
 void check_environment(const Value& container, const Path& path, FieldErrors& errors) {

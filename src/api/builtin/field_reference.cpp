@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "api/field_error.h"
+#include "api/json.h"
 #include "base/dns_name.h"
+#include "base/quantity.h"
 
 namespace muster::api {
 namespace {
@@ -61,6 +63,45 @@ std::string in_lower_case(std::string text) {
     return text;
 }
 
+const Names& resources() {
+    static const Names names = {"limits.cpu",   "limits.ephemeral-storage",   "limits.memory",
+                                "requests.cpu", "requests.ephemeral-storage", "requests.memory"};
+    return names;
+}
+
+bool is_huge_pages(std::string_view resource) {
+    return resource.starts_with("limits.hugepages-") || resource.starts_with("requests.hugepages-");
+}
+
+/// What an amount may be counted in: nothing, or what the resource has units for.
+void check_divisor(std::string_view resource, const Value& divisor, const Path& path,
+                   FieldErrors& errors) {
+    static const Names of_bytes = {"1",   "1k",  "1M",  "1G",  "1T",  "1P", "1E",
+                                   "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"};
+    static const std::string byte_words =
+        "only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are "
+        "supported with the ";
+    const auto quantity = Quantity::parse(divisor.is_string() ? divisor.text() : to_json(divisor));
+    if (!quantity || *quantity == Quantity()) return;
+    const std::string text = quantity->text();
+    const auto refuse = [&](const std::string& why) {
+        errors.push_back(invalid(path, Value(resource), why));
+    };
+    const std::string_view what = resource.substr(std::min(resource.find('.'), resource.size()));
+    if (what == ".cpu") {
+        if (text != "1m" && text != "1")
+            refuse("only divisor's values 1m and 1 are supported with the cpu resource");
+    } else if (has(of_bytes, text)) {
+        return;
+    } else if (what == ".memory") {
+        refuse(byte_words + "memory resource");
+    } else if (what == ".ephemeral-storage") {
+        refuse(byte_words + "local ephemeral storage resource");
+    } else if (is_huge_pages(resource)) {
+        refuse(byte_words + "hugepages resource");
+    }
+}
+
 }  // namespace
 
 void check_field_reference(const Value& reference, ShownIn where, const Path& path,
@@ -87,6 +128,19 @@ void check_field_reference(const Value& reference, ShownIn where, const Path& pa
     const std::string name = field.as_string() == "spec.host" ? "spec.nodeName" : field.text();
     if (!has(shown_in(where), name))
         errors.push_back(not_supported(field_path, Value(name), shown_in(where)));
+}
+
+void check_resource_reference(const Value& reference, ShownIn where, const Path& path,
+                              FieldErrors& errors) {
+    const std::string_view resource = reference["resource"].text_or("");
+    if (where == ShownIn::file && reference["containerName"].text_or("").empty()) {
+        errors.push_back(required(path.child("containerName")));
+    } else if (resource.empty()) {
+        errors.push_back(required(path.child("resource")));
+    } else if (!has(resources(), resource) && !is_huge_pages(resource)) {
+        errors.push_back(not_supported(path.child("resource"), reference["resource"], resources()));
+    }
+    check_divisor(resource, reference["divisor"], path.child("divisor"), errors);
 }
 
 }  // namespace muster::api

@@ -1,4 +1,5 @@
-// api/builtin/field_reference.h - the fields of its own pod that a variable or a file may show.
+// api/builtin/field_reference.h - what a variable or a file may show of its own pod: fields, and
+// amounts of resources.
 #pragma once
 
 #include "api/builtin/validation.h"
@@ -11,5 +12,9 @@ enum class ShownIn { variable, file };
 /// Checks a `fieldRef`, in kube-apiserver's order and words. `path` is the reference's.
 void check_field_reference(const Value& reference, ShownIn where, const Path& path,
                            FieldErrors& errors);
+
+/// Checks a `resourceFieldRef` alike.
+void check_resource_reference(const Value& reference, ShownIn where, const Path& path,
+                              FieldErrors& errors);
 
 }  // namespace muster::api

@@ -3,8 +3,8 @@
 #include <set>
 
 #include "api/builtin/container_validation.h"
-#include "api/builtin/field_reference.h"
 #include "api/builtin/validation.h"
+#include "api/builtin/volume_validation.h"
 #include "api/field_error.h"
 #include "api/label_rules.h"
 #include "base/dns_name.h"
@@ -38,69 +38,6 @@ void check_containers(const Value& spec, const Path& path, FieldErrors& errors) 
     std::set<std::string> names;
     check_names_once(spec["containers"], main, names, errors);
     check_names_once(spec["initContainers"], init, names, errors);
-}
-
-/// What a source of a volume cannot do without.
-struct NeededField {
-    const char* source;
-    const char* field;
-};
-constexpr NeededField needed_fields[] = {
-    {"secret", "secretName"}, {"hostPath", "path"}, {"persistentVolumeClaim", "claimName"},
-    {"configMap", "name"},    {"nfs", "server"},    {"csi", "driver"}};
-
-/// Files that show fields of their pod. Of which of them is wrong nothing is said, as there.
-void check_shown_files(const Value& source, const Path& path, FieldErrors& errors) {
-    for (const Value& file : source["items"].items()) {
-        if (file["path"].text_or("").empty()) errors.push_back(required(path.child("path")));
-        const bool amount = file["resourceFieldRef"].is_object();
-        if (file["fieldRef"].is_object()) {
-            check_field_reference(file["fieldRef"], ShownIn::file, path.child("fieldRef"), errors);
-            if (amount) {
-                errors.push_back(
-                    invalid(path, "resource",
-                            "fieldRef and resourceFieldRef can not be specified simultaneously"));
-            }
-        } else if (!amount) {
-            errors.push_back(required(path, "one of fieldRef and resourceFieldRef is required"));
-        }
-    }
-}
-
-void check_volume(const Value& volume, const Path& path, FieldErrors& errors) {
-    if (volume["name"].text_or("").empty()) {
-        errors.push_back(required(path.child("name")));
-    } else {
-        add_invalid(errors, path.child("name"), volume["name"],
-                    dns1123_label_faults(volume["name"].as_string()));
-    }
-    std::size_t sources = 0;
-    for (const Value::Member& member : volume.members()) {
-        if (member.key == "name" || member.value.is_null()) continue;
-        if (++sources > 1) {
-            errors.push_back(
-                forbidden(path.child(member.key), "may not specify more than 1 volume type"));
-        }
-    }
-    for (const NeededField& needed : needed_fields) {
-        const Value& source = volume[needed.source];
-        if (!source.is_object() || !source[needed.field].text_or("").empty()) continue;
-        const Path below = path.child(needed.source);
-        errors.push_back(required(below.child(needed.field)));
-    }
-    check_shown_files(volume["downwardAPI"], path.child("downwardAPI"), errors);
-    const Path projected = path.child("projected");
-    const Value& parts = volume["projected"]["sources"];
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-        check_shown_files(parts[i]["downwardAPI"],
-                          projected.child("sources").item(i).child("downwardAPI"), errors);
-    }
-    const std::string host_path = "/" + volume["hostPath"]["path"].text() + "/";
-    if (host_path.find("/../") != std::string::npos) {
-        const Path below = path.child("hostPath");
-        errors.push_back(
-            invalid(below.child("path"), volume["hostPath"]["path"], "must not contain '..'"));
-    }
 }
 
 void check_node_terms(const Value& terms, const Path& path, FieldErrors& errors) {
@@ -235,12 +172,7 @@ void check_pod_update(const Value& pod, const Value& old, FieldErrors& errors) {
 }  // namespace
 
 void check_pod_spec(const Value& spec, const Path& path, FieldErrors& errors) {
-    const Path volumes = path.child("volumes");
-    for (std::size_t i = 0; i < spec["volumes"].size(); ++i) {
-        check_volume(spec["volumes"][i], volumes.item(i), errors);
-    }
-    std::set<std::string> volume_names;
-    check_names_once(spec["volumes"], volumes, volume_names, errors);
+    check_volumes(spec["volumes"], path.child("volumes"), errors);
     check_containers(spec, path, errors);
     check_labels(spec["nodeSelector"], path.child("nodeSelector"), errors);
     check_tolerations(spec["tolerations"], path.child("tolerations"), errors);

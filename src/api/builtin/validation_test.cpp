@@ -175,5 +175,59 @@ TEST_CASE("files show fields of their pod: which, and of what version of it") {
           std::string::npos);
 }
 
+TEST_CASE("the files of a volume stay inside it, and have modes that files have") {
+    const auto said_of = [](const std::string& source) {
+        Value pod = pod_with(R"({"containers":[{"name":"a","image":"b"}],"volumes":[{"name":"v",)" +
+                             source + "}]}");
+        default_pod(pod);
+        return told(validate_pod(pod, nullptr));
+    };
+    const auto map_with = [&](const std::string& item) {
+        return said_of(R"("configMap":{"name":"m","items":[{"key":"k",)" + item + "}]}");
+    };
+    CHECK(map_with(R"("path":"a/b..c","mode":511)").empty());
+    const std::string at = "spec.volumes[0].configMap";
+    CHECK(map_with(R"("path":"a/../b")") ==
+          at + R"(.items[0].path: Invalid value: "a/../b": must not contain '..')" + "\n");
+    CHECK(map_with(R"("path":"..b")") ==
+          at + R"(.items[0].path: Invalid value: "..b": must not start with '..')" + "\n");
+    CHECK(map_with(R"("path":"/b")") ==
+          at + R"(.items[0].path: Invalid value: "/b": must be a relative path)" + "\n");
+    CHECK(map_with(R"("path":"b","mode":512)") ==
+          at + ".items[0].mode: Invalid value: 512: must be a number between 0 and 0777 (octal), "
+               "both inclusive\n");
+    CHECK(said_of(R"("projected":{"sources":[
+              {"secret":{"name":"s","items":[{"key":"k","path":"p"}]}},
+              {"configMap":{"name":"m","items":[{"key":"k","path":"p"}]}}]})") ==
+          "spec.volumes[0].projected: Invalid value: \"m\": conflicting duplicate paths\n");
+    CHECK(said_of(R"("emptyDir":{},"secret":{})") ==
+          "spec.volumes[0].secret: Forbidden: may not specify more than 1 volume type\n");
+}
+
+TEST_CASE("an amount of a container is of a resource, in units that it has") {
+    const auto said_of = [](const std::string& reference) {
+        Value pod = pod_with(R"({"containers":[{"name":"a","image":"b"}],"volumes":[{"name":"v",
+            "downwardAPI":{"items":[{"path":"p","resourceFieldRef":)" +
+                             reference + "}]}}]}");
+        default_pod(pod);
+        return told(validate_pod(pod, nullptr));
+    };
+    const auto in_parts = [&](const std::string& resource, const std::string& divisor) {
+        return said_of(R"({"containerName":"a","resource":")" + resource + R"(","divisor":")" +
+                       divisor + R"("})");
+    };
+    CHECK(in_parts("limits.memory", "1Mi").empty());
+    CHECK(in_parts("requests.cpu", "1m").empty());
+    CHECK(in_parts("requests.cpu", "0").empty());
+    CHECK(in_parts("limits.hugepages-2Mi", "1Ki").empty());
+    CHECK(in_parts("limits.cpu", "2").find("only divisor's values 1m and 1") != std::string::npos);
+    CHECK(in_parts("limits.memory", "1m").find("memory resource") != std::string::npos);
+    CHECK(in_parts("limits.hugepages-2Mi", "3").find("hugepages resource") != std::string::npos);
+    CHECK(in_parts("limits.gpu", "1").find("Unsupported value: \"limits.gpu\"") !=
+          std::string::npos);
+    CHECK(said_of(R"({"resource":"limits.cpu"})").find("containerName: Required value") !=
+          std::string::npos);
+}
+
 }  // namespace
 }  // namespace muster::api

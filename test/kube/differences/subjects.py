@@ -71,6 +71,44 @@ def spec(**fields) -> dict:
 FIELDS = ["metadata", "metadata.labels", "metadata.labels['a b']", "metadata.annotations['A/b c']", "spec['a']", "metadata.labels[']", "spec.host",
           "spec.schedulerName", "status.phase"]
 
+NAME = {"fieldRef": {"fieldPath": "metadata.name"}}
+# Volumes that are refused, most for one thing.
+VOLUMES = {
+    "a file above": {"downwardAPI": {"items": [{"path": "a/../../b", **NAME}]}},
+    "a file from the root": {"configMap": {"name": "a", "items": [{"key": "a", "path": "/b"}]}},
+    "a file of the kubelet": {"secret": {"secretName": "a", "items": [{"key": "a", "path": "..b"}]}},
+    "a file without anything": {"secret": {"secretName": "a", "items": [{}]}},
+    "a mode of all": {"configMap": {"name": "a", "defaultMode": 512}},
+    "a mode of one": {"secret": {"secretName": "a", "items": [{"key": "a", "path": "b", "mode": -1}]}},
+    "modes of fields": {"downwardAPI": {"defaultMode": -1, "items": [{"path": "a", "mode": 512, **NAME}]}},
+    "no secret": {"secret": {}}, "no map": {"configMap": {}}, "no claim": {"persistentVolumeClaim": {}}, "no driver": {"csi": {}},
+    "no path": {"hostPath": {}}, "a path upwards": {"hostPath": {"path": "/a/../b"}},
+    "a type": {"hostPath": {"path": "/a", "type": "Nothing"}},
+    "no server": {"nfs": {}}, "a server": {"nfs": {"server": "a", "path": "b"}},
+    "a file of two": {"downwardAPI": {"items": [{"path": "a", "resourceFieldRef": {"containerName": "main", "resource": "limits.cpu"}, **NAME}]}},
+    "an amount of nobody": {"downwardAPI": {"items": [{"path": "a", "resourceFieldRef": {"resource": "limits.cpu"}}]}},
+    "an amount of nothing": {"downwardAPI": {"items": [{"path": "a", "resourceFieldRef": {"containerName": "main", "resource": "cpu"}}]}},
+    "an amount in parts": {"downwardAPI": {"items": [
+        {"path": "a", "resourceFieldRef": {"containerName": "main", "resource": "limits.memory", "divisor": "7"}}]}},
+    "two of a path": {"projected": {"sources": [{"secret": {"name": "a", "items": [{"key": "a", "path": "b"}]}},
+                                                {"configMap": {"name": "c", "items": [{"key": "a", "path": "b"}]}},
+                                                {"downwardAPI": {"items": [{"path": "b", **NAME}]}}]}},
+    "a source of two": {"projected": {"defaultMode": 512, "sources": [{"secret": {}, "configMap": {"name": "a"}}]}},
+    "a token": {"projected": {"sources": [{"serviceAccountToken": {"path": "../a", "expirationSeconds": 60}}]}},
+    "a token of no path": {"projected": {"sources": [{"serviceAccountToken": {"path": "", "expirationSeconds": 5000000000}}]}},
+    "three kinds": {"configMap": {}, "secret": {}, "emptyDir": {}},
+}
+# Where a variable's value cannot come from.
+VARIABLES = {
+    "no amount": {"resourceFieldRef": {"resource": ""}}, "an amount of nothing": {"resourceFieldRef": {"resource": "limits.gpu"}},
+    "an amount in bytes": {"resourceFieldRef": {"resource": "requests.cpu", "divisor": "1Ki"}},
+    "an amount in halves": {"resourceFieldRef": {"resource": "limits.ephemeral-storage", "divisor": "500m"}},
+    "huge pages in parts": {"resourceFieldRef": {"resource": "limits.hugepages-2Mi", "divisor": "3"}},
+    "no key": {"configMapKeyRef": {"name": "a", "key": ""}}, "a key": {"secretKeyRef": {"name": "a", "key": "a b"}},
+    "a name": {"configMapKeyRef": {"name": "A_b", "key": "a"}},
+    "no name": {"secretKeyRef": {"key": "a"}}, "two places": {"secretKeyRef": {"name": "a"}, **NAME}, "no place": {},
+}
+
 CORE = [
     Subject("v1", "ConfigMap", "configmaps", {"data": {"a": "1"}}, {"data": {"a": "2"}}, fixed={"immutable": True},
             wrong=(("a key", {"data": {"a b": "1"}}), ("a number", {"data": {"a": 1}}), ("both", {"binaryData": {"a": "aaaa"}}),
@@ -111,6 +149,9 @@ CORE = [
                        {"path": "a", "fieldRef": {"fieldPath": field}}]}}])) for field in FIELDS),
                    ("another version of a field", spec(containers=[{**CONTAINER, "env": [
                        {"name": "A", "valueFrom": {"fieldRef": {"apiVersion": "v2", "fieldPath": "metadata.name"}}}]}])),
+                   *((f"a volume with {what}", spec(volumes=[{"name": "a", **volume}])) for what, volume in VOLUMES.items()),
+                   *((f"a variable with {what}", spec(containers=[{**CONTAINER, "env": [{"name": "A", "valueFrom": source}]}]))
+                     for what, source in VARIABLES.items()),
                    ("a file of nothing", spec(volumes=[{"name": "a", "projected": {"sources": [
                        {"downwardAPI": {"items": [{"path": "a"}]}}]}}])))),
     Subject("v1", "Service", "services", spec(ports=[{"port": 80}], selector={"app": "a"}), spec(selector={"app": "b"}),
