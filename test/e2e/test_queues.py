@@ -1,16 +1,14 @@
 # test/e2e/test_queues.py - jobs through the default queue on the real program.
 import json
-import shutil
 import subprocess
 
-import pytest
-
+from cluster import kubectl  # in test/kubernetes
 from conditions import condition
 from conftest import QUEUES, both, job
 
 
 def raw(muster, path: str) -> str:
-    done = subprocess.run(["kubectl", "--kubeconfig", str(muster.kubeconfig), "get", "--raw", path], capture_output=True, text=True,
+    done = subprocess.run([kubectl(), "--kubeconfig", str(muster.kubeconfig), "get", "--raw", path], capture_output=True, text=True,
                           timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -88,7 +86,6 @@ def test_many_jobs_at_once_all_complete(muster):
         "reservingWorkloads", 0) == 0)
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_who_waits_is_listed_by_the_visibility_api(muster):
     muster.apply(QUEUES)
     muster.apply(job("holder", '["sleep", "600"]', cpu="8"))

@@ -74,6 +74,11 @@ def run_deployment(client, made: dict) -> None:
     until("it runs", lambda: client.insist("GET", f"{path}/{made['metadata']['name']}")["status"].get("readyReplicas") == 1)
 
 
+def ready_pods(client, name: str, ns: str) -> int:
+    """Of a deployment."""
+    return client.insist("GET", f"/apis/apps/v1/namespaces/{ns}/deployments/{name}")["status"].get("readyReplicas", 0)
+
+
 def owner(thing: dict, api_version: str, kind: str) -> dict:
     meta = thing["metadata"]
     return {"apiVersion": api_version, "kind": kind, "name": meta["name"], "uid": meta["uid"], "controller": True,
@@ -93,9 +98,10 @@ class Kueue:
 
     def install(self) -> None:
         self.crds = install_crds(self.client, self._crds())
-        run_deployment(self.client, deployment("kueue-controller-manager", "kueue-system", {"control-plane": "controller-manager"}))
+        manager = deployment("kueue-controller-manager", "kueue-system", {"control-plane": "controller-manager"})
+        run_deployment(self.client, manager)
         self.folder.mkdir()
-        (self.folder / "manifests.yaml").write_text(yaml.safe_dump_all([*self._crds(), *self._asked()]))
+        (self.folder / "manifests.yaml").write_text(yaml.safe_dump_all([*self._crds(), manager, *self._asked()]))
         (self.folder / "controller_manager_config.yaml").write_text(
             "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nintegrations:\n  frameworks: [batch/job]\n")
         for path, body in kinds.queues("team", "default", "8"):
@@ -203,6 +209,9 @@ class Kueue:
             spec["conversion"].get("webhook", {}).get("clientConfig", {}).pop("caBundle", None)
         return now == {name: crd["spec"] for name, crd in self.crds.items()}
 
+    def ready(self) -> int:
+        return ready_pods(self.client, "kueue-controller-manager", "kueue-system")
+
     def remove(self) -> None:
         for each in self._asked():
             self.client.insist("DELETE", f"{self._path(each)}/{each['metadata']['name']}")
@@ -269,6 +278,9 @@ class Ray:
     def pods(self, name: str) -> list[str]:
         return sorted(pod["metadata"]["uid"] for pod in self._all(name))
 
+    def ready(self) -> int:
+        return ready_pods(self.client, "kuberay-operator", "kuberay-system")
+
     def is_looked_after(self, name: str) -> bool:
         return self.client.insist("GET", f"{RAYS}/{name}")["status"]["lastUpdateTime"] != THEN
 
@@ -308,6 +320,9 @@ class Mcad:
             "state": "Running", "queuejobstate": "Running", "canrun": True, "filterignore": True, "isdispatched": True,
             "sender": "before ScheduleNext - setHOL", "systempriority": 9, "running": 1,
             "controllerfirsttimestamp": "2026-01-02T03:04:04.000000Z", "conditions": steps}}, PATCH)
+
+    def ready(self) -> int:
+        return ready_pods(self.client, "mcad-controller", "mcad-system")
 
     def get(self, name: str) -> dict:
         return self.client.insist("GET", f"{WRAPPERS}/{name}")

@@ -157,6 +157,7 @@ def test_move_from_kueue_and_back(place):
     assert place.pods_of("waits") == pods and is_true(kueue.workload("waits"), "Admitted")
     assert kueue.converter() == "kueue-system/kueue-webhook-service"
     assert kueue.crds_are_its_own()
+    until("Kueue runs again", lambda: kueue.ready() == 1)
     kueue.remove()
 
 
@@ -170,15 +171,21 @@ def test_move_from_kuberay_and_mcad(place):
     wrappers.run("wrapped")
     pods = ray.pods("alive") + wrappers.pods("wrapped")
     assert len(pods) == 4
-    follow(place, "Move from KubeRay and MCAD")
+    lines = commands("Move from KubeRay and MCAD")
+    back = next(i for i, line in enumerate(lines) if "uninstall" in line)
+    for line in lines[:back]:
+        place.type(line)
+    assert ray.ready() == wrappers.ready() == 0
     until("the Ray cluster is looked after", lambda: ray.is_looked_after("alive"))
     time.sleep(2)
     assert ray.pods("alive") + wrappers.pods("wrapped") == pods
     assert wrappers.get("wrapped")["status"]["state"] == "Running"
     ray.grow("alive")
     until("it grows", lambda: len(ray.pods("alive")) == 4)
-    place.type(f"helm uninstall muster --namespace {NS} --wait")
+    for line in lines[back:]:
+        place.type(line)
     nothing_is_left(place)
+    assert ray.ready() == wrappers.ready() == 1
     assert set(pods) <= set(ray.pods("alive") + wrappers.pods("wrapped"))
 
 

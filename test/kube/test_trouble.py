@@ -361,7 +361,7 @@ def test_a_namespace_is_deleted_under_what_runs_in_it(stage):
 
 
 def test_many_objects_change_at_once(stage):
-    """They are there and wait, all are changed by somebody, all are admitted, all are sent away, all are deleted."""
+    """They are there and wait, all are changed by somebody, twice, all are admitted, all are sent away, all are deleted."""
     ns, at, queue = "many", f"/apis/{kinds.KUEUE}/v1beta2", f"/apis/{kinds.KUEUE}/v1beta2/clusterqueues/many"
     stage.client.insist("POST", "/api/v1/namespaces", {"metadata": {"name": ns}})
     for path, body in kinds.queues(ns, ns, str(MANY)):
@@ -386,12 +386,14 @@ def test_many_objects_change_at_once(stage):
                 client.insist(method, path, json.loads(json.dumps(body).replace("NAME", f"one-{number}")), content_type)
         with concurrent.futures.ThreadPoolExecutor(WRITERS) as pool:
             list(pool.map(send, range(WRITERS)))
+    def waiting() -> int:
+        return stage.client.insist("GET", queue)["status"].get("pendingWorkloads", 0)
     stage.lives.paused.set()
     try:
         phase("made", lambda: all_at_once("POST", path, crowd.workload("NAME", ns, 1), "application/json"),
               lambda: len(of(stage, ns)) == MANY)
-        phase("changed", lambda: all_at_once("PATCH", f"{path}/NAME", {"metadata": {"labels": {"changed": "yes"}}}, PATCH),
-              lambda: True)
+        phase("deactivated", lambda: all_at_once("PATCH", f"{path}/NAME", {"spec": {"active": False}}, PATCH), lambda: waiting() == 0)
+        phase("activated", lambda: all_at_once("PATCH", f"{path}/NAME", {"spec": {"active": True}}, PATCH), lambda: waiting() == MANY)
         phase("admitted", lambda: stage.client.insist("PATCH", queue, {"spec": {"stopPolicy": "None"}}, PATCH),
               lambda: stage.outside.held[ns] == MANY * 1000)
         phase("drained", lambda: stage.client.insist("PATCH", queue, {"spec": {"stopPolicy": "HoldAndDrain"}}, PATCH),
@@ -401,7 +403,7 @@ def test_many_objects_change_at_once(stage):
     finally:
         stage.lives.paused.clear()
     print(f"{MANY} Workloads, seconds:", seconds)
-    until("the queue knows", lambda: stage.client.insist("GET", queue)["status"].get("pendingWorkloads") == 0)
+    until("the queue knows", lambda: waiting() == 0)
     stage.crowd("after-many", 20, seconds=0.5).wait_over()
 
 
