@@ -146,6 +146,21 @@ def muster(make_muster):
     return make_muster().start()
 
 
+@pytest.fixture(scope="module", params=["muster up", "kubernetes"])
+def either(request):
+    """One server for all tests of a file, which run on each of the two."""
+    if request.param == "kubernetes":
+        muster = request.getfixturevalue("kubernetes")
+        muster.flags = []
+    else:
+        muster = Muster(pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-")), [NODE])
+    try:
+        yield muster.start()
+        assert muster.process.poll() is None, "it has ended"
+    finally:
+        muster.leave()
+
+
 # A mount namespace of its own, so that nothing of this machine changes; as nobody special also a user namespace.
 UNSHARE = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-r", "-m"]
 ENTER = ["-m"] if os.geteuid() == 0 else ["-U", "-m", "--preserve-credentials"]

@@ -57,10 +57,11 @@ def serving(client=Client, prefix: list[str] = ()):
 
 
 @pytest.fixture(scope="module")
-def server():
-    with serving() as client:
-        client.muster.apply(QUEUES)
-        yield client
+def server(either):
+    either.apply(QUEUES)
+    client = Client(either)
+    client.muster = either
+    return client
 
 
 MAPS = "/api/v1/namespaces/default/configmaps"

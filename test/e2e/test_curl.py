@@ -1,15 +1,10 @@
 # test/e2e/test_curl.py - curl with a certificate or a token, over HTTP/1.1 and HTTP/2, in JSON and YAML.
 import base64
 import json
-import pathlib
-import shutil
 import subprocess
-import tempfile
 
 import pytest
 import yaml
-
-import conftest
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -34,12 +29,8 @@ class Curl:
 
 
 @pytest.fixture(scope="module")
-def curl():
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-"))
-    muster = conftest.Muster(folder, ["laptop:cpu=8,memory=8Gi"]).start()
-    yield Curl(muster)
-    muster.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+def curl(either):
+    return Curl(either)
 
 
 @pytest.mark.parametrize("version,shown", [("--http1.1", "1.1"), ("--http2", "2")])

@@ -10,19 +10,10 @@ from conftest import QUEUES, job
 
 
 @pytest.fixture(scope="module")
-def api():
-    import pathlib
-    import shutil
-    import tempfile
-
-    import conftest
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-"))
-    muster = conftest.Muster(folder, ["laptop:cpu=8,memory=8118372Ki,pods=110"]).start()
-    muster.apply(QUEUES)
-    kubernetes.config.load_kube_config(str(muster.kubeconfig))
-    yield muster
-    muster.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+def api(either):
+    either.apply(QUEUES)
+    kubernetes.config.load_kube_config(str(either.kubeconfig))
+    return either
 
 
 def pod(name: str, command: list[str]) -> dict:
@@ -90,9 +81,14 @@ def test_a_job_through_the_default_queue(api):
               and "typed" not in [j.metadata.name for j in batch.list_namespaced_job("sandbox").items])
 
 
-def test_logs_exec_and_port_forward(api, sleeper):
+def test_logs(api, sleeper):
     core = client.CoreV1Api()
     api.until("its line is there", lambda: "awake" in core.read_namespaced_pod_log(sleeper, "sandbox"))
+
+
+@pytest.mark.parametrize("either", ["muster up"], indirect=True)  # The node that plays a cluster's has no streams.
+def test_exec_and_port_forward(api, sleeper):
+    core = client.CoreV1Api()
     said = stream(core.connect_get_namespaced_pod_exec, sleeper, "sandbox", command=["sh", "-c", "echo inside; echo wrong >&2"],
                   stderr=True, stdin=False, stdout=True, tty=False)
     assert "inside" in said and "wrong" in said
