@@ -13,7 +13,7 @@ namespace muster::on_cluster {
 namespace {
 
 /// Scrapers do not check it, as those of Kubernetes' own programs do not: it is for secrecy.
-net::ServerTls own_tls(Time now) {
+net::ServerTls own_tls(Time now, const net::TlsLimits& limits) {
     const net::KeyPair authority = net::make_authority("muster-operator-metrics", now);
     net::Subject subject;
     subject.common_name = up::machine_name();
@@ -23,6 +23,7 @@ net::ServerTls own_tls(Time now) {
     net::ServerTls tls;
     tls.certificate_pem = pair.certificate_pem;
     tls.key_pem = pair.key_pem;
+    tls.limits = limits;
     return tls;
 }
 
@@ -74,7 +75,7 @@ Endpoints::Endpoints(const EndpointOptions& options, net::AsioLoop& home,
     }
     if (options.metrics) {
         net::ServerOptions secure = options_of(*options.metrics, "metrics");
-        secure.tls = own_tls(home.now());
+        secure.tls = own_tls(home.now(), options.tls);
         metrics_server_ = std::make_unique<net::Server>(
             std::move(secure), home,
             [this](const net::Request& request, const Way& way) { answer_metrics(request, way); });

@@ -21,6 +21,7 @@ struct EndpointOptions {
     std::optional<up::Listen> metrics;  // HTTPS, for whom the cluster allows it.
     std::optional<up::Listen> profile;  // Plain HTTP, for people who forward the port.
     ProbeNames names;
+    net::TlsLimits tls{};  // Of the metrics.
 };
 
 /// "" and "0": nowhere. Throws Error that names the flag or field when it is no address.

@@ -166,8 +166,8 @@ Operator::Operator(net::AsioLoop& loop, const OperatorOptions& options, const up
     const control::ControlPlaneOptions control = control_options(config, metrics_);
     control::add_operator_controllers(runner_, control);
     if (wants_webhooks(options.webhooks, is_own_cluster(options.connection))) {
-        webhooks_ =
-            std::make_unique<Webhooks>(transport_, loop, options.webhooks, control.queues.jobs);
+        webhooks_ = std::make_unique<Webhooks>(transport_, loop, options.webhooks,
+                                               control.queues.jobs, tls_of(config.process));
     }
     if (auto lease = election_of(options, config.process)) elect(std::move(*lease));
 }

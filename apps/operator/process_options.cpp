@@ -5,11 +5,13 @@
 #include <array>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace muster::on_cluster {
 namespace {
 
-constexpr std::array<std::string_view, 4> obeyed{"leaderElection", "health", "pprofBindAddress",
-                                                 "metrics.bindAddress"};
+constexpr std::array<std::string_view, 5> obeyed{"leaderElection", "health", "pprofBindAddress",
+                                                 "metrics.bindAddress", "tls"};
 
 /// The first that says something.
 std::string first_of(const std::string& one, const std::string& other,
@@ -29,7 +31,20 @@ EndpointOptions endpoints_of(const OperatorOptions& options, const ProcessSettin
                               "--pprof-bind-address");
     made.names.liveness = first_of(process.liveness_name, made.names.liveness);
     made.names.readiness = first_of(process.readiness_name, made.names.readiness);
+    made.tls = tls_of(process);
     return made;
+}
+
+net::TlsLimits tls_of(const ProcessSettings& process) {
+    const ProcessSettings::Tls& file = process.tls;
+    net::TlsLimits limits{file.only_1_3, file.cipher_suites, file.curves};
+    try {
+        net::check_limits(limits);
+    } catch (const Error& error) {
+        throw Error(Reason::bad_request,
+                    std::string("error: tls in the file of --config: ") + error.what());
+    }
+    return limits;
 }
 
 std::optional<kube::LeaseOptions> election_of(const OperatorOptions& options,

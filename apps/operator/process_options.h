@@ -18,6 +18,9 @@ using control::queue::ProcessSettings;
 /// Throws Error in words for the user when an address is none.
 EndpointOptions endpoints_of(const OperatorOptions& options, const ProcessSettings& process);
 
+/// Of the servers of webhooks and metrics. Throws Error that names what is not known here.
+net::TlsLimits tls_of(const ProcessSettings& process);
+
 /// Without identity and clock. Absent: there is no election, this one always works.
 std::optional<kube::LeaseOptions> election_of(const OperatorOptions& options,
                                               const ProcessSettings& process);

@@ -69,7 +69,24 @@ TEST_CASE("the Lease is the file's where it has an election, else Muster's own")
 TEST_CASE("sections of the process that are not obeyed are named") {
     ProcessSettings process;
     process.given = {"health", "tls", "metrics.bindAddress", "clientConnection"};
-    CHECK(without_effect(process) == std::vector<std::string>{"tls", "clientConnection"});
+    CHECK(without_effect(process) == std::vector<std::string>{"clientConnection"});
+}
+
+TEST_CASE("what the file says of TLS is for metrics and webhooks, and must be known here") {
+    ProcessSettings process;
+    process.tls.only_1_3 = true;
+    process.tls.curves = {"X25519", "CurveP256"};
+    CHECK(endpoints_of({}, process).tls.only_1_3);
+    CHECK(tls_of(process).curves.size() == 2);
+    process.tls.curves = {"P999"};
+    CHECK_THROWS_WITH_AS(
+        tls_of(process),
+        "error: tls in the file of --config: \"P999\" is no curve that is known here", Error);
+    process.tls = {false, {"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_NOTHING"}, {}};
+    CHECK_THROWS_WITH_AS(tls_of(process),
+                         "error: tls in the file of --config: \"TLS_NOTHING\" is no cipher suite "
+                         "that is known here",
+                         Error);
 }
 
 }  // namespace muster::on_cluster

@@ -73,10 +73,11 @@ bool wants_webhooks(const WebhookOptions& options, bool in_cluster) {
 }
 
 Webhooks::Webhooks(kube::Transport& transport, net::AsioLoop& loop, const WebhookOptions& options,
-                   const control::queue::JobRules& rules)
+                   const control::queue::JobRules& rules, net::TlsLimits limits)
     : transport_(transport),
       loop_(loop),
       listen_(place_of(options.listen)),
+      limits_(std::move(limits)),
       address_(address_of(options)),
       reviewer_(rules),
       seen_(
@@ -105,7 +106,7 @@ std::string Webhooks::problem() const {
 }
 
 void Webhooks::use(const WebhookKeys::Keys& keys) {
-    net::ServerTls tls{keys.serving.certificate_pem, keys.serving.key_pem, ""};
+    net::ServerTls tls{keys.serving.certificate_pem, keys.serving.key_pem, "", limits_};
     if (server_ != nullptr) {
         server_->renew(tls);
         log_info("webhooks", "new connections get the new certificate");

@@ -37,7 +37,7 @@ class Webhooks {
 public:
     /// Throws Error in words for the user when an option cannot be used.
     Webhooks(kube::Transport& transport, net::AsioLoop& loop, const WebhookOptions& options,
-             const control::queue::JobRules& rules);
+             const control::queue::JobRules& rules, net::TlsLimits limits);
 
     void start();
     /// This one is the leader: it tells the cluster.
@@ -69,6 +69,7 @@ private:
     kube::Transport& transport_;
     net::AsioLoop& loop_;
     up::Listen listen_;
+    net::TlsLimits limits_;
     control::webhooks::Address address_;
     control::webhooks::Reviewer reviewer_;
     control::Seen seen_;

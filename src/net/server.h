@@ -14,11 +14,24 @@
 
 namespace muster::net {
 
+/// What a server puts up with of TLS, beyond what it always refuses.
+struct TlsLimits {
+    bool only_1_3 = false;
+    /// By their standard names ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"); empty: OpenSSL's choice.
+    /// TLS 1.3 has its own always, so that naming those of 1.3 alone leaves no other version.
+    std::vector<std::string> cipher_suites{};
+    std::vector<std::string> curves{};  // "X25519", "P256", ...; empty: OpenSSL's choice.
+};
+
+/// Throws Error that names the suite or curve that OpenSSL does not have.
+void check_limits(const TlsLimits& limits);
+
 /// Who the server is, and whose client certificates it believes.
 struct ServerTls {
     std::string certificate_pem;
     std::string key_pem;
-    std::string client_authority_pem;  // Empty: client certificates are not asked for.
+    std::string client_authority_pem{};  // Empty: client certificates are not asked for.
+    TlsLimits limits{};
 };
 
 /// How a server listens and what it puts up with.

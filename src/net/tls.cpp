@@ -96,6 +96,47 @@ int trust(SSL_CTX* context, const std::string& authorities_pem) {
     return count;
 }
 
+/// The curve as OpenSSL calls it: "CurveP256" and "P256" are its "P-256".
+std::string curve_of(std::string_view name) {
+    if (name.starts_with("Curve")) name.remove_prefix(5);
+    const bool of_nist = name.size() == 4 && name.front() == 'P';
+    return of_nist ? "P-" + std::string(name.substr(1)) : std::string(name);
+}
+
+void limit_ciphers(SSL_CTX* context, const std::vector<std::string>& suites) {
+    std::string older;  // Than TLS 1.3, which has other names with OpenSSL.
+    for (const std::string& suite : suites) {
+        const std::string name = OPENSSL_cipher_name(suite.c_str());
+        if (name == "(NONE)")
+            throw Error(Reason::invalid, "\"" + suite + "\" is no cipher suite that is known here");
+        if (!name.starts_with("TLS_")) older += (older.empty() ? "" : ":") + name;
+    }
+    if (older.empty()) {
+        SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+    } else if (SSL_CTX_set_cipher_list(context, older.c_str()) != 1) {
+        openssl_error();
+        throw Error(Reason::invalid, "none of these cipher suites can be used here: " + older);
+    }
+}
+
+void limit_curves(SSL_CTX* context, const std::vector<std::string>& curves) {
+    std::string names;
+    for (const std::string& curve : curves) {
+        const std::string name = curve_of(curve);
+        names += (names.empty() ? "" : ":") + name;
+        if (SSL_CTX_set1_groups_list(context, name.c_str()) == 1) continue;
+        openssl_error();
+        throw Error(Reason::invalid, "\"" + curve + "\" is no curve that is known here");
+    }
+    SSL_CTX_set1_groups_list(context, names.c_str());
+}
+
+void limit(SSL_CTX* context, const TlsLimits& limits) {
+    if (limits.only_1_3) SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+    if (!limits.cipher_suites.empty()) limit_ciphers(context, limits.cipher_suites);
+    if (!limits.curves.empty()) limit_curves(context, limits.curves);
+}
+
 int socket_of(BIO* bio) {
     return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
 }
@@ -143,8 +184,13 @@ TlsPtr over(SSL_CTX* context, int fd) {
 
 }  // namespace
 
+void check_limits(const TlsLimits& limits) {
+    limit(new_context(TLS_server_method()).get(), limits);
+}
+
 TlsContextPtr server_context(const ServerTls& tls) {
     TlsContextPtr context = new_context(TLS_server_method());
+    limit(context.get(), tls.limits);
     use_pair(context.get(), tls.certificate_pem, tls.key_pem, "server's");
     SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
     if (tls.client_authority_pem.empty()) return context;

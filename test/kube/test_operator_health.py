@@ -2,6 +2,7 @@
 import http.client
 import json
 import signal
+import socket
 import ssl
 import struct
 
@@ -145,3 +146,19 @@ def test_who_ends_says_first_that_it_is_not_ready(start, ground):
     finally:
         server.send_signal(signal.SIGCONT)
     assert operator.process.wait(timeout=30) == 0
+
+
+def test_metrics_speak_the_tls_that_the_file_wants(start, tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text("apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\ntls: {minVersion: VersionTLS13}\n")
+    operator = start("--config", str(file))
+
+    def shaken(version: ssl.TLSVersion) -> str:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode, context.maximum_version = False, ssl.CERT_NONE, version
+        with socket.create_connection(("127.0.0.1", operator.metrics), timeout=30) as raw, context.wrap_socket(raw) as wire:
+            return wire.version()
+    until("metrics are served", lambda: operator.get("/metrics", operator.metrics)[0] in (401, 403))
+    assert shaken(ssl.TLSVersion.TLSv1_3) == "TLSv1.3"
+    with pytest.raises(ssl.SSLError):
+        shaken(ssl.TLSVersion.TLSv1_2)

@@ -42,6 +42,12 @@ void read_process(ProcessSettings& process, const Value& document) {
     process.liveness_name = health["livenessEndpointName"].text();
     process.metrics_address = document["metrics"]["bindAddress"].text();
     process.profile_address = document["pprofBindAddress"].text();
+    const Value& tls = document["tls"];
+    process.tls.only_1_3 = tls["minVersion"].text_or("") == "VersionTLS13";
+    for (const Value& suite : tls["cipherSuites"].items())
+        process.tls.cipher_suites.push_back(suite.text());
+    for (const Value& curve : tls["curvePreferences"].items())
+        process.tls.curves.push_back(curve.text());
     const Value& election = document["leaderElection"];
     if (!election.is_object()) return;
     using Wanted = ProcessSettings::Election::Wanted;

@@ -29,6 +29,12 @@ struct ProcessSettings {
         std::optional<Duration> retry{};
     };
     std::optional<Election> election{};
+    struct Tls {
+        bool only_1_3 = false;
+        std::vector<std::string> cipher_suites{};
+        std::vector<std::string> curves{};
+    };
+    Tls tls{};  // Of the servers of webhooks and metrics.
 };
 
 /// Requires: `read_configuration` has taken this text.
