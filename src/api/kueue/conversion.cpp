@@ -106,7 +106,9 @@ Value convert_cluster_queue(Value object, std::string_view to_version) {
         if (Value* status = object_in(&object, "status")) status->erase("pendingWorkloadsStatus");
     } else {
         rename(spec, "cohortName", "cohort");
-        if (spec != nullptr) spec->erase("quotaManagement");
+        for (const char* newer : {"concurrentAdmissionPolicy", "quotaManagement"}) {
+            if (spec != nullptr) spec->erase(newer);
+        }
     }
     set_version(object, to_version);
     return object;

@@ -162,7 +162,8 @@ ROWS = [
     ("Workload", BOTH, workload(status={"clusterName": "a"}), workload(status={"clusterName": "b"}), False),
     ("Workload", BOTH, workload(status={"clusterName": "a"}), workload(status={}), True),
     ("Workload", BOTH, workload(status={}), workload(status={"clusterName": "a", "nominatedClusterNames": ["a"]}), False),
-    ("Workload", BOTH, workload(status={}), workload(status={"clusterName": "a", "nominatedClusterNames": []}), True),
+    ("Workload", BOTH, workload(status={"nominatedClusterNames": ["a"]}),
+     workload(status={"clusterName": "a", "nominatedClusterNames": []}), True),
     ("Workload", BOTH, workload(status={}), workload(status={"admissionChecks": [{
         "name": "a", "state": "Ready", "message": "", "lastTransitionTime": AT,
         "podSetUpdates": [{"name": "main", "tolerations": [{"operator": "Equal"}]}]}]}), False),
