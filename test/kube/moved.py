@@ -104,6 +104,8 @@ class Kueue:
             status = {"conditions": [condition("Active", "True", "Ready", "Can admit new workloads")]}
             if body["kind"] != "ResourceFlavor":
                 self.client.insist("PATCH", f"{path}/team/status", {"status": status}, PATCH)
+        self.client.insist("POST", f"{KUEUE_AT}/multikueueclusters", kinds.thing("MultiKueueCluster", "far", spec={
+            "clusterSource": {"kubeConfig": {"location": "far-away"}}}))
 
     @staticmethod
     def _crds() -> list[dict]:
@@ -192,10 +194,11 @@ class Kueue:
         return {**kept, "spec": workload["spec"], "admission": workload["status"]["admission"],
                 "conditions": workload["status"]["conditions"], "job": job["spec"]}
 
-    def converter(self) -> str:
-        crd = self.client.insist("GET", f"{CRDS}/workloads.{kinds.KUEUE}")
-        service = crd["spec"]["conversion"].get("webhook", {}).get("clientConfig", {}).get("service", {})
-        return f"{service.get('namespace')}/{service.get('name')}"
+    def converters(self) -> set[str]:
+        """The services that convert one of the kinds with two forms."""
+        crds = [self.client.insist("GET", f"{CRDS}/{plural}.{kinds.KUEUE}") for plural in CONVERTED]
+        services = [crd["spec"]["conversion"].get("webhook", {}).get("clientConfig", {}).get("service", {}) for crd in crds]
+        return {f"{service.get('namespace')}/{service.get('name')}" for service in services}
 
     def crds_are_its_own(self) -> bool:
         now = {name: self.client.insist("GET", f"{CRDS}/{name}")["spec"] for name in self.crds}

@@ -74,7 +74,7 @@ def test_a_word_that_names_nothing_is_an_error():
 def test_kinds_and_groups_can_be_named(word):
     names = [crd["metadata"]["name"] for crd in muster_crds(word)]
     assert "clusterqueues.kueue.x-k8s.io" in names
-    assert len(names) == (8 if "." in word and not word.startswith("cluster") else 1)
+    assert len(names) == (11 if "." in word and not word.startswith("cluster") else 1)
 
 
 @pytest.fixture(scope="module")

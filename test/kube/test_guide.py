@@ -145,9 +145,11 @@ def test_move_from_kueue_and_back(place):
         place.type(line)
     until("what waited is still told why", lambda: "insufficient" in kueue.message("waits"))
     assert place.pods_of("runs") == pods and kueue.state("runs") == before, "what runs was touched"
-    until("Muster converts", lambda: kueue.converter() == f"{NS}/muster-webhook-service")
+    until("Muster converts", lambda: kueue.converters() == {f"{NS}/muster-webhook-service"})
     older = place.get(f"/apis/{kinds.KUEUE}/v1beta1/namespaces/default/workloads")["items"]
     assert {each["spec"].get("queueName") for each in older} == {"team"}
+    far = place.get(f"/apis/{kinds.KUEUE}/v1beta1/multikueueclusters/far")
+    assert far["spec"] == {"kubeConfig": {"location": "far-away", "locationType": "Secret"}}
     place.kubelet.forever.clear()
     until("one is finished, the other runs", lambda: is_true(kueue.workload("runs"), "Finished") and kueue.is_unsuspended("waits"))
     pods = place.keep_running("waits")
@@ -155,7 +157,7 @@ def test_move_from_kueue_and_back(place):
         place.type(line)
     nothing_is_left(place)
     assert place.pods_of("waits") == pods and is_true(kueue.workload("waits"), "Admitted")
-    assert kueue.converter() == "kueue-system/kueue-webhook-service"
+    assert kueue.converters() == {"kueue-system/kueue-webhook-service"}
     assert kueue.crds_are_its_own()
     kueue.remove()
 

@@ -115,6 +115,37 @@ TEST_CASE("what v1beta1 cannot say of a queue is not in it") {
     CHECK(convert_cluster_queue(queue, "v1beta1") == queue_with(R"({"stopPolicy":"Hold"})"));
 }
 
+TEST_CASE("a cluster's kubeconfig and profile are two ways to one source in v1beta2") {
+    const auto cluster = [](const std::string& version, const std::string& spec) {
+        return parsed(R"({"apiVersion":"kueue.x-k8s.io/)" + version +
+                      R"(","kind":"MultiKueueCluster","spec":)" + spec + "}");
+    };
+    const auto both = [&](const std::string& old, const std::string& now) {
+        CHECK(convert_multi_kueue_cluster(cluster("v1beta1", old), "v1beta2") ==
+              cluster("v1beta2", now));
+        CHECK(convert_multi_kueue_cluster(cluster("v1beta2", now), "v1beta1") ==
+              cluster("v1beta1", old));
+    };
+    both(R"({"kubeConfig":{"location":"a","locationType":"Path"}})",
+         R"({"clusterSource":{"kubeConfig":{"location":"a","locationType":"Path"}}})");
+    both(R"({"kubeConfig":{"location":"","locationType":""},"clusterProfileRef":{"name":"p"}})",
+         R"({"clusterSource":{"clusterProfileRef":{"name":"p"}}})");
+    // Nothing that leads anywhere: the rule of v1beta2 is the server's to say.
+    CHECK(convert_multi_kueue_cluster(cluster("v1beta1", R"({"kubeConfig":{"location":""}})"),
+                                      "v1beta2") == cluster("v1beta2", R"({"clusterSource":{}})"));
+    const Kind& kind = *find_kind("kueue.x-k8s.io", "multikueueclusters");
+    for (const char* version : {"v1beta1", "v1beta2"}) {
+        Value made = convert_multi_kueue_cluster(
+            cluster("v1beta1", R"({"kubeConfig":{"location":"a"}})"), version);
+        const Schema& schema = *kind.find_version(version)->schema;
+        apply_defaults(schema, made);
+        CHECK(unknown_fields(schema, made).empty());
+        CHECK(validate(schema, made).empty());
+        const char* source = version[6] == '1' ? "spec" : "spec.clusterSource";
+        CHECK(made.path(source)["kubeConfig"]["locationType"].text() == "Secret");
+    }
+}
+
 TEST_CASE("who is in no cohort neither borrows nor lends, and nobody lends more than is his own") {
     const char* groups = R"("resourceGroups":[{"coveredResources":["cpu"],"flavors":[{"name":"a",
         "resources":[{"name":"cpu","nominalQuota":1,"borrowingLimit":1,"lendingLimit":2}]}]}])";
