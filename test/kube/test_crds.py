@@ -102,6 +102,36 @@ def test_kubectl_applies_them_and_all_become_established(server, ours, words):
         assert "NonStructuralSchema" not in conditions_of(server, name)
 
 
+def missing(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([str(MUSTER), "crds", "--missing", "-o", "json", *words], capture_output=True, text=True, check=False,
+                          timeout=60)
+
+
+def test_what_somebody_else_brought_is_left_out(server):
+    """Ours are there from the tests above; the label is what makes them ours."""
+    at = ["--kubeconfig", str(server.kubeconfig), "kueue.x-k8s.io"]
+    names = [crd["metadata"]["name"] for crd in muster_crds("--missing", *at)]
+    assert len(names) == 11
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    unlabelled = {"metadata": {"labels": {"app.kubernetes.io/part-of": None}}}
+    for name in names:
+        server.request("PATCH", f"{definitions}/{name}", unlabelled, "application/merge-patch+json")
+    done = missing(*at)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "has these from somebody else, and they stay as they are: " + ", ".join(names) in done.stderr
+    assert done.stderr.endswith("no definition is missing\n")
+    assert len(muster_crds("--missing", *at[:2])) == 4
+    elsewhere = missing(*at, "--context", "elsewhere")
+    assert (elsewhere.returncode, elsewhere.stdout) == (1, "") and '"elsewhere"' in elsewhere.stderr
+
+
+def test_an_unreachable_cluster_is_an_error_and_prints_nothing():
+    port = partner.free_ports(1)[0]
+    done = missing("--server", f"https://127.0.0.1:{port}")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"127.0.0.1:{port}" in done.stderr
+
+
 @pytest.fixture(scope="module")
 def sides(server, ours, theirs) -> dict[tuple[str, str], tuple[Side, Side]]:
     """(kind, version) to the original and ours."""
