@@ -330,10 +330,11 @@ void add_questions(CLI::App& app, const std::shared_ptr<Globals>& globals, Chose
     }
 }
 
-void add_crds(CLI::App& app, Chosen& chosen) {
-    auto* verb = app.add_subcommand(
-        "crds", "Print the CustomResourceDefinitions of Muster's kinds, for a cluster");
+void add_crds(CLI::App& app, const std::shared_ptr<Globals>& globals, Chosen& chosen) {
     auto options = std::make_shared<CrdsOptions>();
+    CLI::App* verb = add_verb(
+        app, globals, chosen, "crds",
+        "Print the CustomResourceDefinitions of Muster's kinds, for a cluster", options, crds);
     verb->add_option("kinds", options->words, "KIND, RESOURCE[.GROUP] or GROUP...; none: all");
     verb->add_option("-o,--output", options->output, "yaml or json")->capture_default_str();
     verb->add_option("--webhook-service", options->webhook_service,
@@ -342,7 +343,8 @@ void add_crds(CLI::App& app, Chosen& chosen) {
     verb->add_option("--ca-file", options->ca_file, "The CA of its certificate, as PEM");
     verb->add_flag("--no-conversion", options->no_conversion,
                    "Without the webhook: kinds that need it are served in the stored version only");
-    verb->callback([&chosen, options] { chosen = [options] { return crds(*options); }; });
+    verb->add_flag("--missing", options->missing,
+                   "Asks the cluster and leaves out what it has from somebody else");
 }
 
 void add_rbac(CLI::App& app, Chosen& chosen) {
@@ -410,10 +412,9 @@ int run(const std::vector<std::string>& arguments) {
     Chosen chosen;
     add_up(app, chosen);
     add_replay(app, chosen);
-    add_crds(app, chosen);
     add_rbac(app, chosen);
-    for (auto* add : {add_operator, add_get, add_describe, add_writes, add_delete, add_wait,
-                      add_logs, add_exec, add_changes, add_scale, add_questions})
+    for (auto* add : {add_operator, add_crds, add_get, add_describe, add_writes, add_delete,
+                      add_wait, add_logs, add_exec, add_changes, add_scale, add_questions})
         add(app, globals, chosen);
     // The parser takes [ ... ] for a list; a command's words are nobody's to change.
     const auto dashes = std::find(arguments.begin(), arguments.end(), "--");

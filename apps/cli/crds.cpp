@@ -5,6 +5,7 @@
 #include "api/json.h"
 #include "api/yaml.h"
 #include "apps/cli/command.h"
+#include "apps/cli/missing_crds.h"
 #include "apps/cli/verbs.h"
 #include "apps/up/data_directory.h"
 #include "base/error.h"
@@ -70,16 +71,42 @@ api::Conversion conversion_of(const CrdsOptions& options) {
     return conversion;
 }
 
+/// Those of the chosen that the cluster needs; what is left out and why is said beside them.
+std::vector<const api::Kind*> missing_of(Command& command,
+                                         const std::vector<const api::Kind*>& chosen) {
+    const api::Value list = command.session().get(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json");
+    MissingCrds missing = missing_crds(chosen, list["items"]);
+    const std::string& server = command.session().server();
+    if (!missing.leaving.empty()) {
+        throw Error(Reason::conflict, "error: " + server + " is deleting " +
+                                          join(missing.leaving, ", ") +
+                                          "; try again when it is done");
+    }
+    if (!missing.others.empty()) {
+        print_error(server + " has these from somebody else, and they stay as they are: " +
+                    join(missing.others, ", ") + "\n");
+    }
+    if (missing.wanted.empty()) print_error("no definition is missing\n");
+    return std::move(missing.wanted);
+}
+
 }  // namespace
 
-int crds(const CrdsOptions& options) {
+int crds(Command& command, const CrdsOptions& options) {
     if (options.output != "yaml" && options.output != "json") {
         throw Error(Reason::bad_request,
                     "error: -o is yaml or json, not \"" + options.output + "\"");
     }
     const api::Conversion conversion = conversion_of(options);
+    std::vector<const api::Kind*> kinds = chosen_kinds(options.words);
+    if (options.missing) {
+        kinds = missing_of(command, kinds);
+        if (kinds.empty()) return 0;
+    }
     api::Value items = api::Value::array();
-    for (const api::Kind* kind : chosen_kinds(options.words)) {
+    for (const api::Kind* kind : kinds) {
         api::Value crd = api::crd_of(*kind, conversion);
         if (options.output == "yaml") {
             print("---\n" + api::to_yaml(crd));

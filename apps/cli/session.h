@@ -59,6 +59,7 @@ public:
     net::AsioLoop& loop() { return loop_; }
     kube::HttpTransport& transport() { return *transport_; }
     const std::string& default_namespace() const { return default_namespace_; }
+    const std::string& server() const { return server_; }  // Its address.
     Time now() const { return loop_.now(); }
 
 private:

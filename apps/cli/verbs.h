@@ -119,8 +119,9 @@ struct CrdsOptions {
     std::string webhook_service = "muster-system/muster-webhook-service";  // NAMESPACE/NAME
     std::string ca_file;  // The CA that signed the webhook's certificate, as PEM.
     bool no_conversion = false;
+    bool missing = false;  // Only what the cluster does not have from somebody else.
 };
-int crds(const CrdsOptions& options);
+int crds(Command& command, const CrdsOptions& options);
 
 struct RbacOptions {
     std::string prefix = "muster";

@@ -137,6 +137,7 @@ Value crd_of(const Kind& kind, const Conversion& conversion) {
             version_document(kind, version, served ? Served::yes : Served::no, Schemas::whole));
     }
     Value crd = document_of(kind, std::move(versions));
+    crd.at("metadata").at("labels").set(crd_label, crd_label_value);
     if (converts) crd.at("spec").set("conversion", conversion_document(conversion));
     return crd;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "api/kind.h"
 #include "api/value.h"
@@ -16,6 +17,10 @@ struct Conversion {
     std::string service_name = "muster-webhook-service";
     std::string ca_bundle;  // PEM; empty: put in later by who makes the certificates.
 };
+
+/// The label of the definitions that Muster brings to a cluster: on others it has no claim.
+inline constexpr std::string_view crd_label = "app.kubernetes.io/part-of";
+inline constexpr std::string_view crd_label_value = "muster";
 
 /// What clients of a deprecated version are told.
 std::string deprecation_warning(const Kind& kind, const Version& version);

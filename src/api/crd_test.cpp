@@ -17,6 +17,7 @@ const Value& properties_of(const Value& crd, int version) {
 TEST_CASE("a custom resource definition is structural and keeps pod templates' labels") {
     const Value crd = crd_of(*find_kind("kueue.x-k8s.io", "workloads"), Conversion());
     CHECK(crd["metadata"]["name"].text() == "workloads.kueue.x-k8s.io");
+    CHECK(crd["metadata"]["labels"]["app.kubernetes.io/part-of"].text() == "muster");
     const Value& pod_set = properties_of(crd, 0)["spec"]["properties"]["podSets"]["items"];
     CHECK(pod_set["properties"]["count"]["default"].integer_or(0) == 1);
     const Value& pod_template = pod_set["properties"]["template"]["properties"];

@@ -32,6 +32,10 @@ constexpr std::string_view kueue_definitions =
 #include "api/kueue/schema.inc"
     ;
 
+constexpr std::string_view passive_kueue_definitions =
+#include "api/kueue/passive_schema.inc"
+    ;
+
 constexpr std::string_view configuration_definitions =
 #include "api/kueue/config_schema.inc"
     ;
@@ -380,8 +384,8 @@ std::span<const DefinitionTable> definition_tables() {
     static const DefinitionTable tables[] = {
         {builtin_definitions, false},      {extension_definitions, false},
         {custom_definitions, true},        {kueue_definitions, true},
-        {configuration_definitions, true}, {ray_definitions, true},
-        {appwrapper_definitions, true}};
+        {passive_kueue_definitions, true}, {configuration_definitions, true},
+        {ray_definitions, true},           {appwrapper_definitions, true}};
     return tables;
 }
 

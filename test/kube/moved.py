@@ -1,6 +1,7 @@
 # test/kube/moved.py - what Kueue, KubeRay and MCAD leave behind on a cluster, written as they write it: their CRDs, their
 # deployments without a program in it, and their objects with what runs.
 import copy
+import json
 import sys
 
 import yaml
@@ -66,6 +67,19 @@ def install_crds(client, crds: list[dict]) -> dict[str, dict]:
     return {crd["metadata"]["name"]: client.insist("GET", f"{CRDS}/{crd['metadata']['name']}") for crd in crds}
 
 
+def install_all(client) -> list[dict]:
+    """The definitions of all of them, as their own manifests have them."""
+    others = [crd for name, crd in originals.originals().items() if not name.endswith(f".{kinds.KUEUE}")]
+    found = [*Kueue.definitions(), *others]
+    install_crds(client, found)
+    return found
+
+
+def definitions(client, names: set[str]) -> dict[str, str]:
+    """Byte for byte."""
+    return {name: json.dumps(client.insist("GET", f"{CRDS}/{name}"), sort_keys=True) for name in names}
+
+
 def run_deployment(client, made: dict) -> None:
     ns = made["metadata"]["namespace"]
     client.insist("POST", "/api/v1/namespaces", {"metadata": {"name": ns}})
@@ -97,11 +111,11 @@ class Kueue:
         self.crds: dict[str, dict] = {}
 
     def install(self) -> None:
-        self.crds = install_crds(self.client, self._crds())
+        self.crds = install_crds(self.client, self.definitions())
         manager = deployment("kueue-controller-manager", "kueue-system", {"control-plane": "controller-manager"})
         run_deployment(self.client, manager)
         self.folder.mkdir()
-        (self.folder / "manifests.yaml").write_text(yaml.safe_dump_all([*self._crds(), manager, *self._asked()]))
+        (self.folder / "manifests.yaml").write_text(yaml.safe_dump_all([*self.definitions(), manager, *self._asked()]))
         (self.folder / "controller_manager_config.yaml").write_text(
             "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nintegrations:\n  frameworks: [batch/job]\n")
         for path, body in kinds.queues("team", "default", "8"):
@@ -110,9 +124,11 @@ class Kueue:
             status = {"conditions": [condition("Active", "True", "Ready", "Can admit new workloads")]}
             if body["kind"] != "ResourceFlavor":
                 self.client.insist("PATCH", f"{path}/team/status", {"status": status}, PATCH)
+        self.client.insist("POST", f"{KUEUE_AT}/multikueueclusters", kinds.thing("MultiKueueCluster", "far", spec={
+            "clusterSource": {"kubeConfig": {"location": "far-away"}}}))
 
     @staticmethod
-    def _crds() -> list[dict]:
+    def definitions() -> list[dict]:
         """With what Kueue's own manifests add to them."""
         found = [copy.deepcopy(crd) for name, crd in originals.originals().items() if name.endswith(f".{kinds.KUEUE}")]
         for crd in found:
@@ -198,10 +214,11 @@ class Kueue:
         return {**kept, "spec": workload["spec"], "admission": workload["status"]["admission"],
                 "conditions": workload["status"]["conditions"], "job": job["spec"]}
 
-    def converter(self) -> str:
-        crd = self.client.insist("GET", f"{CRDS}/workloads.{kinds.KUEUE}")
-        service = crd["spec"]["conversion"].get("webhook", {}).get("clientConfig", {}).get("service", {})
-        return f"{service.get('namespace')}/{service.get('name')}"
+    def converters(self) -> set[str]:
+        """The services that convert one of the kinds with two forms."""
+        crds = [self.client.insist("GET", f"{CRDS}/{plural}.{kinds.KUEUE}") for plural in CONVERTED]
+        services = [crd["spec"]["conversion"].get("webhook", {}).get("clientConfig", {}).get("service", {}) for crd in crds]
+        return {f"{service.get('namespace')}/{service.get('name')}" for service in services}
 
     def crds_are_its_own(self) -> bool:
         now = {name: self.client.insist("GET", f"{CRDS}/{name}")["spec"] for name in self.crds}

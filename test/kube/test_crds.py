@@ -74,7 +74,7 @@ def test_a_word_that_names_nothing_is_an_error():
 def test_kinds_and_groups_can_be_named(word):
     names = [crd["metadata"]["name"] for crd in muster_crds(word)]
     assert "clusterqueues.kueue.x-k8s.io" in names
-    assert len(names) == (8 if "." in word and not word.startswith("cluster") else 1)
+    assert len(names) == (11 if "." in word and not word.startswith("cluster") else 1)
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +100,36 @@ def test_kubectl_applies_them_and_all_become_established(server, ours, words):
     for name in ours:
         until(f"{name} is established", lambda: conditions_of(server, name).get("Established") == "True")
         assert "NonStructuralSchema" not in conditions_of(server, name)
+
+
+def missing(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([str(MUSTER), "crds", "--missing", "-o", "json", *words], capture_output=True, text=True, check=False,
+                          timeout=60)
+
+
+def test_what_somebody_else_brought_is_left_out(server):
+    """Ours are there from the tests above; the label is what makes them ours."""
+    at = ["--kubeconfig", str(server.kubeconfig), "kueue.x-k8s.io"]
+    names = [crd["metadata"]["name"] for crd in muster_crds("--missing", *at)]
+    assert len(names) == 11
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    unlabelled = {"metadata": {"labels": {"app.kubernetes.io/part-of": None}}}
+    for name in names:
+        server.request("PATCH", f"{definitions}/{name}", unlabelled, "application/merge-patch+json")
+    done = missing(*at)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "has these from somebody else, and they stay as they are: " + ", ".join(names) in done.stderr
+    assert done.stderr.endswith("no definition is missing\n")
+    assert len(muster_crds("--missing", *at[:2])) == 4
+    elsewhere = missing(*at, "--context", "elsewhere")
+    assert (elsewhere.returncode, elsewhere.stdout) == (1, "") and '"elsewhere"' in elsewhere.stderr
+
+
+def test_an_unreachable_cluster_is_an_error_and_prints_nothing():
+    port = partner.free_ports(1)[0]
+    done = missing("--server", f"https://127.0.0.1:{port}")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"127.0.0.1:{port}" in done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,17 @@ def follow(place, section: str) -> None:
         place.type(line)
 
 
+def plain_install(place) -> list[str]:
+    """Installs or upgrades without Helm; what is said beside."""
+    found = re.findall(r"^(?:muster crds|kubectl apply) .*--server-side .*$", GUIDE.read_text(), re.M)
+    assert len(found) == 2, found
+    return [place.type(f"{{ {line}; }} 2>&1") for line in found]
+
+
+def plain_removal() -> str:
+    return re.search(r"^kubectl delete crd .*$", GUIDE.read_text(), re.M).group(0)
+
+
 @pytest.fixture(scope="module")
 def place():
     with opened() as made:
@@ -106,8 +117,7 @@ def test_remove_leaves_what_runs_and_nothing_in_the_way(place):
 def test_plain_manifests_do_the_same(place):
     """They find what the chart has left."""
     pods = place.pods_of("through")
-    apply = re.search(r"^kubectl apply --server-side .*$", GUIDE.read_text(), re.M).group(0)
-    place.type(apply)
+    plain_install(place)
     place.type(f"kubectl rollout status deployment/muster-operator --namespace {NS} --timeout=60s")
     # The Lease of before could not be given back, for the rights to it went first.
     until("webhooks are asked", lambda: all(place.client.ask("GET", path)[0] == 200 for path in CONFIGURATIONS))
@@ -124,10 +134,32 @@ def test_plain_manifests_do_the_same(place):
     # All objects, then all that looks after them.
     place.client.insist("DELETE", f"{JOBS}?propagationPolicy=Background")
     until("nothing is queued", lambda: not place.get(WORKLOADS)["items"])
-    place.type(re.search(r"^kubectl delete -f deploy/helm/muster/crds-as-printed$", GUIDE.read_text(), re.M).group(0))
+    place.type(plain_removal())
     assert place.client.ask("GET", WORKLOADS)[0] == 404
     place.type(re.search(r"`(kubectl delete -f deploy/manifests)`", GUIDE.read_text()).group(1))
     nothing_is_left(place)
+
+
+def test_the_plain_way_leaves_definitions_of_others_as_they_are(place):
+    """Installed, upgraded and removed beside those of Kueue, KubeRay and MCAD."""
+    moved.wipe(place.client)
+    theirs = {crd["metadata"]["name"] for crd in moved.install_all(place.client)}
+    before = moved.definitions(place.client, theirs)
+    with_label = f"{moved.CRDS}?labelSelector=app.kubernetes.io/part-of%3Dmuster"
+    assert len(before) > 12 and place.get(with_label)["items"] == []
+    for again in range(2):
+        said = plain_install(place)[0]
+        assert "stay as they are: admissionchecks.kueue.x-k8s.io, clusterqueues.kueue.x-k8s.io," in said
+        assert [line.split()[0] for line in said.splitlines() if "serverside-applied" in line] == [
+            "customresourcedefinition.apiextensions.k8s.io/appwrappers.mcad.ibm.com"], again
+    place.type(f"kubectl rollout status deployment/muster-operator --namespace {NS} --timeout=60s")
+    until("it works", lambda: all(place.client.ask("GET", path)[0] == 200 for path in CONFIGURATIONS))
+    assert {crd["metadata"]["name"] for crd in place.get(with_label)["items"]} == {"appwrappers.mcad.ibm.com"}
+    place.type(plain_removal())
+    assert place.get(with_label)["items"] == []
+    place.type("kubectl delete -f deploy/manifests")
+    nothing_is_left(place)
+    assert moved.definitions(place.client, theirs) == before
 
 
 def test_move_from_kueue_and_back(place):
@@ -145,9 +177,11 @@ def test_move_from_kueue_and_back(place):
         place.type(line)
     until("what waited is still told why", lambda: "insufficient" in kueue.message("waits"))
     assert place.pods_of("runs") == pods and kueue.state("runs") == before, "what runs was touched"
-    until("Muster converts", lambda: kueue.converter() == f"{NS}/muster-webhook-service")
+    until("Muster converts", lambda: kueue.converters() == {f"{NS}/muster-webhook-service"})
     older = place.get(f"/apis/{kinds.KUEUE}/v1beta1/namespaces/default/workloads")["items"]
     assert {each["spec"].get("queueName") for each in older} == {"team"}
+    far = place.get(f"/apis/{kinds.KUEUE}/v1beta1/multikueueclusters/far")
+    assert far["spec"] == {"kubeConfig": {"location": "far-away", "locationType": "Secret"}}
     place.kubelet.forever.clear()
     until("one is finished, the other runs", lambda: is_true(kueue.workload("runs"), "Finished") and kueue.is_unsuspended("waits"))
     pods = place.keep_running("waits")
@@ -155,7 +189,7 @@ def test_move_from_kueue_and_back(place):
         place.type(line)
     nothing_is_left(place)
     assert place.pods_of("waits") == pods and is_true(kueue.workload("waits"), "Admitted")
-    assert kueue.converter() == "kueue-system/kueue-webhook-service"
+    assert kueue.converters() == {"kueue-system/kueue-webhook-service"}
     assert kueue.crds_are_its_own()
     until("Kueue runs again", lambda: kueue.ready() == 1)
     kueue.remove()

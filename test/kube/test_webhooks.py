@@ -17,7 +17,7 @@ import yaml
 import kinds
 from certificates import Authority, key_text
 from client import await_account
-from cluster import free_ports
+from cluster import free_ports, kubectl
 from conftest import MUSTER, until
 from test_operator import Operator, Team
 
@@ -144,6 +144,22 @@ def wrapper(name: str, *objects: dict) -> dict:
             "spec": {"resources": {"GenericItems": [{"generictemplate": one} for one in objects]}}}
 
 
+def elastic(made: dict) -> dict:
+    made["metadata"]["annotations"] = {f"{KUEUE}/elastic-job": "true"}
+    return made
+
+
+def labelled(made: dict, labels: dict) -> dict:
+    made["template"]["metadata"] = {"labels": labels}
+    return made
+
+
+def reserved(admission: dict | None) -> dict:
+    condition = {"type": "QuotaReserved", "status": "True", "reason": "Test", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    return {"admission": admission, "conditions": [condition]}
+
+
+RACE = {"migration": {"mode": "TryPreferredFlavors", "constraints": {"lastAcceptableFlavorName": "f"}}}
 AT = f"/apis/{KUEUE}/v1beta2"
 # What is posted (an update: what is there first, and what of it changes), and where.
 REFUSED = {
@@ -183,6 +199,23 @@ REFUSED = {
         "nodeTaints": [{"key": "a b", "effect": "NoSchedule"}]}), None),
     "two pod sets that may shrink": (f"{AT}/namespaces/{{ns}}/workloads", workload(
         "two", "{ns}", pod_set("a", minCount=1), pod_set("b", minCount=1)), None),
+    "an elastic workload that may be partial": (f"{AT}/namespaces/{{ns}}/workloads", elastic(workload(
+        "elastic", "{ns}", pod_set(minCount=1))), None),
+    "slices without a size": (f"{AT}/namespaces/{{ns}}/workloads", workload("sliced", "{ns}", pod_set(
+        topologyRequest={"podSetSliceRequiredTopology": "rack"})), None),
+    "pods whose label is none": (f"{AT}/namespaces/{{ns}}/workloads", workload("label", "{ns}", labelled(pod_set(), {"a": "b c"})), None),
+    "an amount that pods do not share": (f"{AT}/namespaces/{{ns}}/workloads", workload("share", "{ns}", pod_set()), {
+        "status": reserved({"clusterQueue": "q", "podSetAssignments": [
+            {"name": "main", "count": 2, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "1001m"}}]})}),
+    "an admission of pods that are not there": (f"{AT}/namespaces/{{ns}}/workloads", workload("other", "{ns}", pod_set()), {
+        "status": reserved({"clusterQueue": "q", "podSetAssignments": [{"name": "other", "count": 1}]})}),
+    "quota without an admission": (f"{AT}/namespaces/{{ns}}/workloads", workload("bare", "{ns}", pod_set()), {"status": reserved(None)}),
+    "a cluster that nobody nominated": (f"{AT}/namespaces/{{ns}}/workloads", workload("far", "{ns}", pod_set()), {
+        "status": {"clusterName": "far"}}),
+    "how admissions compete": (f"{AT}/clusterqueues", cluster_queue("competes", concurrentAdmissionPolicy=RACE), {
+        "spec": {"concurrentAdmissionPolicy": {"migration": {"mode": "RetainFirstAdmission"}}}}),
+    "a check on a flavor that the queue has not": (f"{AT}/clusterqueues", cluster_queue("checked", admissionChecksStrategy={
+        "admissionChecks": [{"name": "check", "onFlavors": ["f", "other"]}]}), None),
     "the resource pods": (f"{AT}/namespaces/{{ns}}/workloads", workload("pods", "{ns}", pod_set(requests={"pods": "1"})), None),
     "a cluster with too many groups": ("/apis/ray.io/v1/namespaces/{ns}/rayclusters", ray_cluster(
         "scaled", QUEUED, enableInTreeAutoscaling=True), None),
@@ -210,7 +243,8 @@ def answer_of(server, ns: str, path: str, body: dict, change: dict | None) -> di
     status, said = server.request("POST", path, body)
     if change is not None:
         assert status == 201, said
-        status, said = server.request("PATCH", f"{path}/{body['metadata']['name']}", change, MERGE)
+        at = f"{path}/{body['metadata']['name']}{'/status' if 'status' in change else ''}"
+        status, said = server.request("PATCH", at, change, MERGE)
     return {"status": status, **{field: said.get(field) for field in ("message", "reason", "code", "details")}}
 
 
@@ -229,6 +263,37 @@ def test_refusals_are_those_of_muster_up(cluster, up, ns, what):
     assert on_cluster["status"] == 403, on_cluster
     assert on_cluster["message"].startswith("admission webhook ")
     assert on_cluster == embedded
+
+
+def test_what_a_queue_keeps_and_nobody_obeys_is_told_on_both_servers(operator, cluster, up):
+    body = cluster_queue("kept", concurrentAdmissionPolicy=RACE)
+    told = ("spec.concurrentAdmissionPolicy is kept, but this version of Muster does not obey it: each workload is tried as one in the "
+            "flavors' order, not in several flavors at once, and does not move to another flavor once it is admitted")
+    for server in (cluster, up):
+        done = subprocess.run([kubectl(), "--kubeconfig", str(server.kubeconfig), "create", "-f", "-"], input=json.dumps(body),
+                              capture_output=True, text=True, check=True, timeout=60)
+        assert f"Warning: {told}" in done.stderr.splitlines()
+        held = {"spec": {"stopPolicy": "Hold"}}
+        status, changed = server.request("PATCH", f"{AT}/clusterqueues/kept", held, MERGE)
+        assert status == 200 and changed["spec"]["concurrentAdmissionPolicy"] == RACE
+        assert "concurrentAdmissionPolicy" not in server.request("GET", f"/apis/{KUEUE}/v1beta1/clusterqueues/kept")[1]["spec"]
+
+
+def test_other_clusters_are_kept_in_both_forms_on_both_servers(operator, cluster, up):
+    old, new = (f"/apis/{KUEUE}/{version}/multikueueclusters" for version in ("v1beta1", "v1beta2"))
+    for server in (cluster, up):
+        made = {"apiVersion": f"{KUEUE}/v1beta1", "kind": "MultiKueueCluster", "metadata": {"name": "far"},
+                "spec": {"kubeConfig": {"location": "far-away"}}}
+        status, said = server.request("POST", old, made)
+        assert status == 201 and said["spec"] == {"kubeConfig": {"location": "far-away", "locationType": "Secret"}}, said
+        source = {"kubeConfig": {"location": "far-away", "locationType": "Secret"}}
+        assert server.request("GET", f"{new}/far")[1]["spec"] == {"clusterSource": source}
+        profile = {"spec": {"clusterSource": {"kubeConfig": None, "clusterProfileRef": {"name": "p"}}}}
+        assert server.request("PATCH", f"{new}/far", profile, MERGE)[0] == 200
+        assert server.request("GET", f"{old}/far")[1]["spec"] == {
+            "kubeConfig": {"location": "", "locationType": ""}, "clusterProfileRef": {"name": "p"}}
+        both = {"spec": {"clusterSource": {"kubeConfig": {"location": "x"}}}}
+        assert server.request("PATCH", f"{new}/far", both, MERGE)[0] == 422
 
 
 def test_a_queued_job_is_made_suspended_and_then_runs(operator, cluster):

@@ -74,6 +74,29 @@ void to_class_source(Value* spec) {
     spec->set("priorityClassSource", of_workloads ? workload_class : pod_class);
 }
 
+/// Both ways to reach a cluster go below one member; a kubeconfig without a location is none.
+void to_cluster_source(Value& spec) {
+    Value source = Value::object();
+    if (!spec["kubeConfig"]["location"].text_or("").empty())
+        source.set("kubeConfig", spec["kubeConfig"]);
+    if (spec["clusterProfileRef"].is_object())
+        source.set("clusterProfileRef", spec["clusterProfileRef"]);
+    spec.erase("kubeConfig");
+    spec.erase("clusterProfileRef");
+    spec.set("clusterSource", std::move(source));
+}
+
+/// In v1beta1 there is always a kubeconfig; that of a cluster with a profile is empty, as Kueue
+/// writes it.
+void from_cluster_source(Value& spec) {
+    const Value source = spec["clusterSource"];
+    spec.erase("clusterSource");
+    const Value empty = Value::object({{"location", ""}, {"locationType", ""}});
+    spec.set("kubeConfig", source["kubeConfig"].is_object() ? source["kubeConfig"] : empty);
+    if (source["clusterProfileRef"].is_object())
+        spec.set("clusterProfileRef", source["clusterProfileRef"]);
+}
+
 /// Places by domain (v1beta1) or in compressed slices (v1beta2).
 enum class Places { by_domain, in_slices };
 
@@ -106,7 +129,9 @@ Value convert_cluster_queue(Value object, std::string_view to_version) {
         if (Value* status = object_in(&object, "status")) status->erase("pendingWorkloadsStatus");
     } else {
         rename(spec, "cohortName", "cohort");
-        if (spec != nullptr) spec->erase("quotaManagement");
+        for (const char* newer : {"concurrentAdmissionPolicy", "quotaManagement"}) {
+            if (spec != nullptr) spec->erase(newer);
+        }
     }
     set_version(object, to_version);
     return object;
@@ -126,6 +151,19 @@ Value convert_local_queue(Value object, std::string_view to_version) {
         if (status != nullptr) status->erase("flavors");
     } else {
         rename(status, "flavorsUsage", "flavorUsage");
+    }
+    set_version(object, to_version);
+    return object;
+}
+
+Value convert_multi_kueue_cluster(Value object, std::string_view to_version) {
+    if (!object.is_object() || is_at(object, to_version)) return object;
+    if (Value* spec = object_in(&object, "spec")) {
+        if (to_version == "v1beta2") {
+            to_cluster_source(*spec);
+        } else {
+            from_cluster_source(*spec);
+        }
     }
     set_version(object, to_version);
     return object;

@@ -78,6 +78,36 @@ Kind cohort() {
     return kind;
 }
 
+constexpr const char* not_acted_on =
+    " objects are kept, but this version of Muster has no controller that acts on them";
+
+Kind passive(Kind kind) {
+    kind.caveat = kind.kind + not_acted_on;
+    return kind;
+}
+
+Kind multi_kueue_cluster() {
+    Kind kind = make(
+        "MultiKueueCluster", "multikueueclusters", {"mkc"}, Scope::cluster, Status::subresource,
+        {column("Connected", "string", ".status.conditions[?(@.type=='Active')].status",
+                "MultiKueueCluster is connected"),
+         column("Age", "date", ".metadata.creationTimestamp", "Time this workload was created")});
+    kind.convert = convert_multi_kueue_cluster;
+    return passive(std::move(kind));
+}
+
+Kind multi_kueue_config() {
+    Kind kind =
+        make("MultiKueueConfig", "multikueueconfigs", {"mkconf"}, Scope::cluster, Status::none, {});
+    kind.versions[1].deprecated = false;  // Alone among Kueue's kinds.
+    return passive(std::move(kind));
+}
+
+Kind provisioning_request_config() {
+    return passive(make("ProvisioningRequestConfig", "provisioningrequestconfigs", {"prc"},
+                        Scope::cluster, Status::none, {}));
+}
+
 Kind topology() {
     return make("Topology", "topologies", {"topo"}, Scope::cluster, Status::none, {});
 }
@@ -129,6 +159,9 @@ std::vector<Kind> kueue_kinds() {
         cluster_queue(),
         cohort(),
         local_queue(),
+        multi_kueue_cluster(),
+        multi_kueue_config(),
+        provisioning_request_config(),
         resource_flavor(),
         topology(),
         workload(),

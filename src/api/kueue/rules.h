@@ -13,6 +13,7 @@ namespace muster::api {
 Value convert_cluster_queue(Value object, std::string_view to_version);
 Value convert_cohort(Value object, std::string_view to_version);
 Value convert_local_queue(Value object, std::string_view to_version);
+Value convert_multi_kueue_cluster(Value object, std::string_view to_version);
 Value convert_workload(Value object, std::string_view to_version);
 
 void default_workload(Value& workload);

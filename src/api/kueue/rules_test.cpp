@@ -57,16 +57,93 @@ TEST_CASE("the queue objects of the documents are valid as they stand") {
     CHECK(queue["spec"]["preemption"]["withinClusterQueue"].text() == "Never");
 }
 
-TEST_CASE("what is not obeyed yet is refused in words, its default is not") {
+TEST_CASE("what is not obeyed yet is taken; how admissions compete cannot be changed") {
     const Value queue = queue_with(
-        R"({"cohort":"team","preemption":{"withinClusterQueue":"LowerPriority"},
-        "quotaManagement":{"a":1},"concurrentAdmissionPolicy":{"b":2}})");
-    const std::vector<FieldError> errors = validate_cluster_queue(queue, nullptr);
-    REQUIRE(errors.size() == 2);
+        R"({"cohort":"team","queueingStrategy":"StrictFIFO","quotaManagement":{"a":1},
+        "concurrentAdmissionPolicy":{"migration":{"mode":"TryPreferredFlavors"}}})");
+    CHECK(validate_cluster_queue(queue, nullptr).empty());
+    CHECK(validate_cluster_queue(queue, &queue).empty());
+    const Value other = queue_with(
+        R"({"concurrentAdmissionPolicy":{"migration":{"mode":"RetainFirstAdmission"}}})");
+    const std::vector<FieldError> errors = validate_cluster_queue(other, &queue);
+    REQUIRE(errors.size() == 1);
     CHECK(errors[0].field == "spec.concurrentAdmissionPolicy");
     CHECK(errors[0].text ==
-          "Forbidden: concurrent admission is not supported yet by this version of Muster");
-    CHECK(errors[1].field == "spec.quotaManagement");
+          R"(Invalid value: {"migration":{"mode":"RetainFirstAdmission"}}: field is immutable)");
+    CHECK(validate_cluster_queue(queue_with("{}"), &queue).size() == 1);
+}
+
+TEST_CASE("checks hold for flavors that the queue has, and limits go over all groups") {
+    const auto queue = [](const std::string& on, const std::string& more = "") {
+        return queue_with(R"({"resourceGroups":[{"coveredResources":["cpu"],"flavors":[{"name":"a",
+            "resources":[{"name":"cpu","nominalQuota":1}]}]}],"admissionChecksStrategy":{
+            "admissionChecks":[{"name":"c","onFlavors":[)" +
+                          on + "]}]}" + more + "}");
+    };
+    CHECK(validate_cluster_queue(queue(R"("a")"), nullptr).empty());
+    const Value wrong = queue(R"("a","b")");
+    const std::vector<FieldError> errors = validate_cluster_queue(wrong, nullptr);
+    REQUIRE(errors.size() == 1);
+    CHECK(errors[0].field == "spec.admissionChecksStrategy.admissionChecks[0].onFlavors[1]");
+    CHECK(errors[0].text == R"(Unsupported value: "b": supported values: "a")");
+    const Value held = queue(R"("b","a")", R"(,"stopPolicy":"Hold")");
+    CHECK(validate_cluster_queue(held, &wrong).empty());
+    const Value other = queue(R"("b")");
+    CHECK(validate_cluster_queue(other, &wrong).size() == 1);
+    Value large = queue_with("{}");
+    Value& groups = large.at("spec").at("resourceGroups");
+    for (int group = 0; group < 5; ++group) {
+        Value flavors = Value::array();
+        for (int i = 0; i < 52; ++i)
+            flavors.push(
+                Value::object({{"name", "f" + std::to_string(group) + "-" + std::to_string(i)}}));
+        groups.push(Value::object({{"flavors", std::move(flavors)}}));
+    }
+    const std::vector<FieldError> totals = validate_cluster_queue(large, nullptr);
+    REQUIRE(totals.size() == 1);
+    CHECK(totals[0].field == "spec.resourceGroups");
+    CHECK(totals[0].text ==
+          "Invalid value: 260: total number of flavors across all resourceGroups must be ≤ 256, "
+          "got 260");
+}
+
+TEST_CASE("what v1beta1 cannot say of a queue is not in it") {
+    Value queue = queue_with(
+        R"({"concurrentAdmissionPolicy":{"migration":{"mode":"RetainFirstAdmission"}},
+        "quotaManagement":{"a":1},"stopPolicy":"Hold"})");
+    queue.set("apiVersion", "kueue.x-k8s.io/v1beta2");
+    CHECK(convert_cluster_queue(queue, "v1beta1") == queue_with(R"({"stopPolicy":"Hold"})"));
+}
+
+TEST_CASE("a cluster's kubeconfig and profile are two ways to one source in v1beta2") {
+    const auto cluster = [](const std::string& version, const std::string& spec) {
+        return parsed(R"({"apiVersion":"kueue.x-k8s.io/)" + version +
+                      R"(","kind":"MultiKueueCluster","spec":)" + spec + "}");
+    };
+    const auto both = [&](const std::string& old, const std::string& now) {
+        CHECK(convert_multi_kueue_cluster(cluster("v1beta1", old), "v1beta2") ==
+              cluster("v1beta2", now));
+        CHECK(convert_multi_kueue_cluster(cluster("v1beta2", now), "v1beta1") ==
+              cluster("v1beta1", old));
+    };
+    both(R"({"kubeConfig":{"location":"a","locationType":"Path"}})",
+         R"({"clusterSource":{"kubeConfig":{"location":"a","locationType":"Path"}}})");
+    both(R"({"kubeConfig":{"location":"","locationType":""},"clusterProfileRef":{"name":"p"}})",
+         R"({"clusterSource":{"clusterProfileRef":{"name":"p"}}})");
+    // Nothing that leads anywhere: the rule of v1beta2 is the server's to say.
+    CHECK(convert_multi_kueue_cluster(cluster("v1beta1", R"({"kubeConfig":{"location":""}})"),
+                                      "v1beta2") == cluster("v1beta2", R"({"clusterSource":{}})"));
+    const Kind& kind = *find_kind("kueue.x-k8s.io", "multikueueclusters");
+    for (const char* version : {"v1beta1", "v1beta2"}) {
+        Value made = convert_multi_kueue_cluster(
+            cluster("v1beta1", R"({"kubeConfig":{"location":"a"}})"), version);
+        const Schema& schema = *kind.find_version(version)->schema;
+        apply_defaults(schema, made);
+        CHECK(unknown_fields(schema, made).empty());
+        CHECK(validate(schema, made).empty());
+        const char* source = version[6] == '1' ? "spec" : "spec.clusterSource";
+        CHECK(made.path(source)["kubeConfig"]["locationType"].text() == "Secret");
+    }
 }
 
 TEST_CASE("who is in no cohort neither borrows nor lends, and nobody lends more than is his own") {
@@ -126,13 +203,139 @@ TEST_CASE("a cohort names its parent alike in both versions") {
     CHECK(unknown_fields(schema, old).empty());
 }
 
-TEST_CASE("one pod set may start with fewer pods") {
-    const auto faults = [](const std::string& sets) {
-        return validate_workload(parsed(R"({"spec":{"podSets":)" + sets + "}}"), nullptr).size();
+/// "FIELD: text" of each error.
+std::vector<std::string> faults_of(const Value& workload, const Value* old = nullptr) {
+    std::vector<std::string> faults;
+    for (const FieldError& error : validate_workload(workload, old))
+        faults.push_back(error.field + ": " + error.text);
+    return faults;
+}
+
+using Faults = std::vector<std::string>;
+
+TEST_CASE("one pod set may start with fewer pods, and none of a job that grows and shrinks") {
+    const auto faults = [](const std::string& sets, const std::string& metadata = "{}") {
+        return faults_of(
+            parsed(R"({"metadata":)" + metadata + R"(,"spec":{"podSets":)" + sets + "}}"));
     };
-    CHECK(faults(R"([{"name":"a","count":3,"minCount":1}])") == 0);
+    const char* one = R"([{"name":"a","count":3,"minCount":1},{"name":"b","count":1}])";
+    const char* elastic = R"({"annotations":{"kueue.x-k8s.io/elastic-job":"true"}})";
+    CHECK(faults(one).empty());
     CHECK(faults(R"([{"name":"a","count":3,"minCount":1},{"name":"b","count":2,"minCount":1}])") ==
-          1);
+          Faults{"spec.podSets: Invalid value: 2: at most one podSet can use minCount"});
+    CHECK(faults(one, elastic) == Faults{"spec.podSets: Invalid value: 1: partial admission and "
+                                         "elastic job cannot be used together"});
+    CHECK(faults(R"([{"name":"a","count":3}])", elastic).empty());
+    CHECK(faults(one, R"({"annotations":{"kueue.x-k8s.io/elastic-job":"false"}})").empty());
+}
+
+TEST_CASE("the resource pods is nobody's to ask for or to limit") {
+    const Value workload = parsed(R"({"spec":{"podSets":[{"name":"a","template":{"spec":{
+        "resources":{"limits":{"pods":1}},"initContainers":[{"resources":{"limits":{"cpu":-1}}}],
+        "containers":[{"resources":{"requests":{"pods":1,"cpu":1}}}]}}}]}})");
+    const std::string spec = "spec.podSets[0].template.spec.";
+    const std::string reserved =
+        R"(: Invalid value: "pods": the key is reserved for internal kueue use)";
+    CHECK(faults_of(workload) ==
+          Faults{spec + "initContainers[0].resources.limits[cpu]: Invalid value: -1: must be "
+                        "greater than or equal to 0",
+                 spec + "containers[0].resources.requests[pods]" + reserved,
+                 spec + "resources.limits[pods]" + reserved});
+}
+
+TEST_CASE("what a pod set was given is the same for each of its pods") {
+    const auto faults = [](const std::string& usage, const std::string& reserved = "True") {
+        return faults_of(parsed(
+            R"({"spec":{"podSets":[{"name":"main","count":3}]},"status":{"conditions":[
+            {"type":"QuotaReserved","status":")" +
+            reserved + R"("}],"admission":{"clusterQueue":"q","podSetAssignments":[)" + usage +
+            "]}}}"));
+    };
+    const std::string at = "status.admission.podSetAssignments[0].";
+    CHECK(faults(R"({"name":"main","count":3,"resourceUsage":{"cpu":"3m","memory":"6"}})").empty());
+    CHECK(faults(R"({"name":"main","count":3,"resourceUsage":{"cpu":"1","memory":"1Ki"}})") ==
+          Faults{at + R"(resourceUsage[cpu]: Invalid value: "1": is not a multiple of 3)",
+                 at + R"(resourceUsage[memory]: Invalid value: "1Ki": is not a multiple of 3)"});
+    CHECK(faults(R"({"name":"main","resourceUsage":{"cpu":"1"}})").empty());
+    CHECK(faults(R"({"name":"main","count":0,"resourceUsage":{"cpu":"1"}})").empty());
+    CHECK(faults(R"({"name":"main","count":3,"resourceUsage":{"cpu":"1"}})", "False").empty());
+    CHECK(faults(R"({"name":"other"})") == Faults{at + R"(name: Not found: "other")"});
+}
+
+TEST_CASE("whoever has quota has an admission") {
+    const Value reserved = parsed(R"({"spec":{"podSets":[{"name":"main"}]},"status":{
+        "conditions":[{"type":"QuotaReserved","status":"True"}]}})");
+    CHECK(faults_of(reserved) == Faults{"status.admission: Required value: must be set while the "
+                                        "QuotaReserved condition is true"});
+    CHECK(faults_of(reserved, &reserved).empty());
+}
+
+TEST_CASE("labels of pods are labels, and slices have a size") {
+    const auto faults = [](const std::string& pod_set) {
+        return faults_of(parsed(R"({"spec":{"podSets":[{"name":"main",)" + pod_set + "}]}}"));
+    };
+    CHECK(faults(R"("template":{"metadata":{"labels":{"a":"b"},"annotations":{"c":"d e"}}})")
+              .empty());
+    const Faults labels = faults(R"("template":{"metadata":{"labels":{"a":"b c"}}})");
+    REQUIRE(labels.size() == 1);
+    CHECK(labels[0].starts_with("spec.podSets[0].template.metadata.labels: Invalid value"));
+    const std::string at = "spec.podSets[0].topologyRequest.";
+    const std::string rack = R"("topologyRequest":{"podSetSliceRequiredTopology":"rack")";
+    CHECK(faults(rack + R"(,"podSetSliceSize":2})").empty());
+    CHECK(faults(rack + "}") == Faults{at + "podSetSliceSize: Required value: must be set when "
+                                            "podSetSliceRequiredTopology is specified"});
+    CHECK(faults(rack + R"(,"podSetSliceSize":0})") ==
+          Faults{at + "podSetSliceSize: Invalid value: 0: must be greater than 0"});
+    CHECK(faults(R"("topologyRequest":{"podSetSliceSize":2})") ==
+          Faults{at + "podSetSliceSize: Forbidden: may not be set when "
+                      "podSetSliceRequiredTopology is not specified"});
+    CHECK(faults(R"("topologyRequest":{"podsetSliceRequiredTopologyConstraints":[{"size":0}]})") ==
+          Faults{at + "podsetSliceRequiredTopologyConstraints[0].size: Invalid value: 0: must be "
+                      "greater than 0"});
+}
+
+TEST_CASE("a workload goes to a cluster that was nominated") {
+    const auto workload = [](const std::string& status, const std::string& annotations = "{}") {
+        return parsed(R"({"metadata":{"annotations":)" + annotations +
+                      R"(},"spec":{"podSets":[{"name":"main","count":1}]},"status":)" + status +
+                      "}");
+    };
+    const Value nominated = workload(R"({"nominatedClusterNames":["a","b"]})");
+    const Value there = workload(R"({"clusterName":"c"})");
+    CHECK(faults_of(workload(R"({"clusterName":"b"})"), &nominated).empty());
+    CHECK(faults_of(there, &nominated) ==
+          Faults{R"(status.clusterName: Invalid value: "c": when setting clusterName it must be )"
+                 "one of the nominatedClusterNames"});
+    const Value nowhere = workload("{}");
+    CHECK(faults_of(there, &nowhere).size() == 1);
+    CHECK(faults_of(there, &there).empty());
+    CHECK(faults_of(nowhere, &there).empty());
+    CHECK(faults_of(workload(R"({"clusterName":"c"})",
+                             R"({"kueue.x-k8s.io/workload-slice-replacement-for":"ns/w"})"),
+                    &nowhere)
+              .empty());
+}
+
+TEST_CASE("pods that are done stay done, except of what an elastic job gave up") {
+    const auto workload = [](const std::string& done, int count, const std::string& elastic) {
+        return parsed(R"({"metadata":{"annotations":{"kueue.x-k8s.io/elastic-job":")" + elastic +
+                      R"("}},"spec":{"podSets":[{"name":"main","count":)" + std::to_string(count) +
+                      R"(}]},"status":{"conditions":[{"type":"QuotaReserved","status":"True"}],
+            "admission":{"podSetAssignments":[{"name":"main","count":3}]},"reclaimablePods":)" +
+                      done + "}}");
+    };
+    const char* two = R"([{"name":"main","count":2}])";
+    const char* one = R"([{"name":"main","count":1}])";
+    const Value before = workload(two, 3, "false");
+    CHECK(faults_of(workload(one, 3, "false"), &before) ==
+          Faults{"status.reclaimablePods[main].count: Invalid value: 1: cannot be less than 2"});
+    CHECK(faults_of(workload("[]", 3, "false"), &before) ==
+          Faults{"status.reclaimablePods[main]: Required value: cannot be removed"});
+    const Value elastic = workload(two, 2, "true");
+    CHECK(faults_of(workload(one, 2, "true"), &elastic).empty());
+    CHECK(faults_of(workload(R"([{"name":"x","count":1}])", 2, "true")) ==
+          Faults{"status.reclaimablePods[x].name: Unsupported value: \"x\": supported values: "
+                 "\"main\""});
 }
 
 TEST_CASE("quotas must match the covered resources, and each name stands once") {

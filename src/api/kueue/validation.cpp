@@ -1,11 +1,14 @@
-// api/kueue/validation.cpp - what Kueue's webhooks refuse beyond the rules of the schemas, and what
-// this version of Muster does not obey yet.
+// api/kueue/validation.cpp - what Kueue's webhooks refuse of queues, cohorts and flavors beyond the
+// rules of the schemas.
 #include <algorithm>
+#include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "api/field_error.h"
-#include "api/json.h"
+#include "api/kueue/quantity_fields.h"
 #include "api/kueue/rules.h"
 #include "api/label_rules.h"
 #include "base/dns_name.h"
@@ -15,62 +18,6 @@ namespace muster::api {
 namespace {
 
 using Errors = std::vector<FieldError>;
-
-/// Fields that would change a decision and are not obeyed yet: refused unless they hold their
-/// default. `path` walks members; "[]" is every item of a list.
-struct NotYet {
-    std::string_view path;
-    std::vector<std::string_view> fine;  // Values that are as good as absent.
-    std::string_view what;
-};
-
-const std::vector<NotYet>& not_yet_of_cluster_queues() {
-    static const std::vector<NotYet> table = {
-        {"spec.concurrentAdmissionPolicy", {}, "concurrent admission is"},
-        {"spec.quotaManagement", {}, "quota management is"},
-    };
-    return table;
-}
-
-void refuse(const Value& value, std::string_view rest, const Path& path, const NotYet& row,
-            Errors& errors) {
-    if (value.is_null()) return;
-    if (rest.empty()) {
-        const std::string text = value.is_string() ? value.text() : to_json(value);
-        for (const std::string_view fine : row.fine) {
-            if (text == fine) return;
-        }
-        errors.push_back(forbidden(
-            path, std::string(row.what) + " not supported yet by this version of Muster"));
-        return;
-    }
-    const std::size_t dot = rest.find('.');
-    const std::string_view step = rest.substr(0, dot);
-    const std::string_view after =
-        dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
-    if (step != "[]") return refuse(value[step], after, path.child(step), row, errors);
-    for (std::size_t i = 0; i < value.items().size(); ++i) {
-        refuse(value.items()[i], after, path.item(i), row, errors);
-    }
-}
-
-void refuse_all(const std::vector<NotYet>& table, const Value& object, Errors& errors) {
-    for (const NotYet& row : table)
-        refuse(object, row.path, Path(), row, errors);
-}
-
-void check_not_negative(const Value& quantity, const Path& path, Errors& errors) {
-    const std::string text = quantity.is_string() ? quantity.text() : to_json(quantity);
-    const std::optional<Quantity> amount = Quantity::parse(text);
-    if (amount && amount->is_negative()) {
-        errors.push_back(invalid(path, quantity, "must be greater than or equal to 0"));
-    }
-}
-
-std::optional<Quantity> quantity_of(const Value& value) {
-    if (value.is_null()) return std::nullopt;
-    return Quantity::parse(value.is_string() ? value.text() : to_json(value));
-}
 
 /// Only what is part of a cohort can lend and borrow; a queue lends at most what is its own.
 enum class Owner { queue, cohort };
@@ -112,6 +59,80 @@ void check_flavor(const Value& flavor, const Value& covered, Owner owner, Standi
     }
 }
 
+std::string at_most(const char* what, std::size_t most, std::size_t total) {
+    return std::string(what) + " must be ≤ " + std::to_string(most) + ", got " +
+           std::to_string(total);
+}
+
+/// Limits over several lists, which schemas do not have. Of queues only.
+void check_totals(const Value& groups, const Path& path, Errors& errors) {
+    constexpr std::size_t names_max = 256, quotas_max = 512;
+    std::size_t flavors = 0, resources = 0;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        flavors += groups[i]["flavors"].size();
+        resources += groups[i]["coveredResources"].size();
+        std::size_t quotas = 0;
+        for (const Value& flavor : groups[i]["flavors"].items())
+            quotas += flavor["resources"].size();
+        if (quotas <= quotas_max) continue;
+        const char* what = "number of flavor-resource combinations in a resourceGroup";
+        errors.push_back(invalid(path.item(i), static_cast<std::int64_t>(quotas),
+                                 at_most(what, quotas_max, quotas)));
+    }
+    for (const auto& [what, total] :
+         {std::pair("total number of flavors across all resourceGroups", flavors),
+          std::pair("total number of covered resources across all resourceGroups", resources)}) {
+        if (total > names_max)
+            errors.push_back(
+                invalid(path, static_cast<std::int64_t>(total), at_most(what, names_max, total)));
+    }
+}
+
+std::set<std::string> flavors_of(const Value& queue) {
+    std::set<std::string> flavors;
+    for (const Value& group : queue["spec"]["resourceGroups"].items()) {
+        for (const Value& flavor : group["flavors"].items())
+            flavors.insert(flavor["name"].text());
+    }
+    return flavors;
+}
+
+std::set<std::string> on_flavors(const Value& rule) {
+    std::set<std::string> flavors;
+    for (const Value& flavor : rule["onFlavors"].items())
+        flavors.insert(flavor.text());
+    return flavors;
+}
+
+/// A check holds for flavors that the queue has. A queue that had it wrong before may be changed
+/// elsewhere.
+void check_check_rules(const Value& queue, const Value* old, Errors& errors) {
+    const std::set<std::string> flavors = flavors_of(queue);
+    const std::vector<std::string> allowed(flavors.begin(), flavors.end());
+    const bool same_flavors = old != nullptr && flavors_of(*old) == flavors;
+    const Path spec = Path().child("spec");
+    const Path strategy = spec.child("admissionChecksStrategy");
+    const Path list = strategy.child("admissionChecks");
+    const Value& rules = queue["spec"]["admissionChecksStrategy"]["admissionChecks"];
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+        const Value* before = nullptr;
+        if (same_flavors) {
+            for (const Value& each :
+                 (*old)["spec"]["admissionChecksStrategy"]["admissionChecks"].items()) {
+                if (each["name"] == rules[i]["name"]) before = &each;
+            }
+        }
+        if (before != nullptr && on_flavors(*before) == on_flavors(rules[i])) continue;
+        const Path item = list.item(i);
+        const Path named = item.child("onFlavors");
+        for (std::size_t k = 0; k < rules[i]["onFlavors"].size(); ++k) {
+            const Value& flavor = rules[i]["onFlavors"][k];
+            if (!flavors.contains(flavor.text()))
+                errors.push_back(not_supported(named.item(k), flavor, allowed));
+        }
+    }
+}
+
 void check_resource_groups(const Value& groups, Owner owner, Standing standing, const Path& path,
                            Errors& errors) {
     std::set<std::string> resources;
@@ -137,8 +158,6 @@ void check_resource_groups(const Value& groups, Owner owner, Standing standing, 
             }
         }
     }
-    if (resources.size() > 256) errors.push_back(too_many(path, resources.size(), 256));
-    if (flavors.size() > 256) errors.push_back(too_many(path, flavors.size(), 256));
 }
 
 /// 0, or more than a billionth.
@@ -174,165 +193,9 @@ void check_admission_mode(const Value& mode, const Path& path, Errors& errors) {
     errors.push_back(not_supported(path, mode, modes));
 }
 
-/// One pod set may start with fewer pods than it has, and with at least one.
-void check_min_counts(const Value& pod_sets, const Path& path, Errors& errors) {
-    bool seen = false;
-    for (std::size_t i = 0; i < pod_sets.size(); ++i) {
-        const Value& least = pod_sets[i]["minCount"];
-        if (least.is_null()) continue;
-        if (seen) errors.push_back(invalid(path, pod_sets, "at most one podSet can use minCount"));
-        seen = true;
-    }
-}
-
-bool holds(const Value& workload, std::string_view condition) {
-    for (const Value& each : workload["status"]["conditions"].items()) {
-        if (each["type"].text_or("") == condition) return each["status"].text_or("") == "True";
-    }
-    return false;
-}
-
-void check_requests(const Value& pod_set, const Path& path, Errors& errors) {
-    const Path pod_template = path.child("template");
-    const Path spec = pod_template.child("spec");
-    for (const char* list : {"initContainers", "containers"}) {
-        const Value& containers = pod_set["template"]["spec"][list];
-        const Path list_path = spec.child(list);
-        for (std::size_t i = 0; i < containers.size(); ++i) {
-            const Path item = list_path.item(i);
-            const Path resources = item.child("resources");
-            const Path requests = resources.child("requests");
-            for (const Value::Member& request : containers[i]["resources"]["requests"].members()) {
-                check_not_negative(request.value, requests.key(request.key), errors);
-                if (request.key == "pods") {
-                    errors.push_back(invalid(requests.key(request.key), request.value,
-                                             "the key is reserved for internal kueue use"));
-                }
-            }
-        }
-    }
-}
-
-const Value& named(const Value& list, const Value& name) {
-    static const Value none{};
-    for (const Value& item : list.items()) {
-        if (item["name"] == name) return item;
-    }
-    return none;
-}
-
-void check_reclaimable(const Value& object, const Value* old, Errors& errors) {
-    const Path status = Path().child("status");
-    const Path list = status.child("reclaimablePods");
-    const Value& now = object["status"]["reclaimablePods"];
-    for (const Value& pods : now.items()) {
-        const Value& pod_set = named(object["spec"]["podSets"], pods["name"]);
-        const std::string key = pods["name"].text();
-        const Path item = list.key(key);
-        if (pod_set.is_null()) {
-            errors.push_back(invalid(item.child("name"), pods["name"], "must name a podSet"));
-        } else if (pods["count"].integer_or(0) > pod_set["count"].integer_or(1)) {
-            errors.push_back(invalid(
-                item.child("count"), pods["count"],
-                "should be less or equal to " + std::to_string(pod_set["count"].integer_or(1))));
-        }
-    }
-    if (old == nullptr || !holds(*old, "QuotaReserved") || !holds(object, "QuotaReserved")) return;
-    for (const Value& before : (*old)["status"]["reclaimablePods"].items()) {
-        const Value& after = named(now, before["name"]);
-        const std::string key = before["name"].text();
-        if (after["count"].integer_or(0) < before["count"].integer_or(0)) {
-            errors.push_back(
-                invalid(list.key(key), after["count"],
-                        "cannot be less than " + std::to_string(before["count"].integer_or(0))));
-        }
-    }
-}
-
-/// What of an admission may never change: all but where its pods are.
-Value without_places(Value admission) {
-    if (!admission["podSetAssignments"].is_array()) return admission;
-    for (Value& set : admission.at("podSetAssignments").mutable_items()) {
-        set.erase("topologyAssignment");
-        set.erase("delayedTopologyRequest");
-    }
-    return admission;
-}
-
-void check_admission_checks(const Value& object, const Value* old, Errors& errors) {
-    const Path status = Path().child("status");
-    const Path list = status.child("admissionChecks");
-    const Value& checks = object["status"]["admissionChecks"];
-    for (std::size_t i = 0; i < checks.size(); ++i) {
-        const Value& updates = checks[i]["podSetUpdates"];
-        const Path check = list.item(i);
-        const Path path = check.child("podSetUpdates");
-        for (std::size_t k = 0; k < updates.size(); ++k) {
-            const Path item = path.item(k);
-            if (named(object["spec"]["podSets"], updates[k]["name"]).is_null())
-                errors.push_back(
-                    invalid(item.child("name"), updates[k]["name"], "must name a podSet"));
-            check_labels(updates[k]["labels"], item.child("labels"), errors);
-            check_annotations(updates[k]["annotations"], item.child("annotations"), errors);
-            check_labels(updates[k]["nodeSelector"], item.child("nodeSelector"), errors);
-            check_tolerations(updates[k]["tolerations"], item.child("tolerations"), errors);
-        }
-        if (old == nullptr) continue;
-        const Value& before = named((*old)["status"]["admissionChecks"], checks[i]["name"]);
-        if (before["state"].text_or("") == "Ready" && checks[i]["state"].text_or("") == "Ready" &&
-            !(before["podSetUpdates"] == updates))
-            errors.push_back(invalid(path, updates, "field is immutable"));
-    }
-}
-
-bool is_elastic(const Value& workload) {
-    return workload["metadata"]["annotations"]["kueue.x-k8s.io/elastic-job"].text_or("") == "true";
-}
-
-/// Fewer pods of the same pod sets: what an elastic job may become while it holds quota.
-bool only_shrinks(const Value& object, const Value& old) {
-    const Value& now = object["spec"]["podSets"];
-    const Value& before = old["spec"]["podSets"];
-    if (now.size() != before.size()) return false;
-    for (std::size_t i = 0; i < now.size(); ++i) {
-        if (now[i]["count"].integer_or(1) > before[i]["count"].integer_or(1)) return false;
-        Value same = now[i];
-        same.set("count", before[i]["count"]);
-        if (!(same == before[i])) return false;
-    }
-    return true;
-}
-
-void check_workload_update(const Value& object, const Value& old, Errors& errors) {
-    if (!holds(old, "QuotaReserved")) return;
-    const Path spec = Path().child("spec");
-    const bool shrinks = is_elastic(object) && is_elastic(old) && only_shrinks(object, old);
-    if (!shrinks && !(object["spec"]["podSets"] == old["spec"]["podSets"])) {
-        errors.push_back(invalid(spec.child("podSets"), object["spec"]["podSets"],
-                                 "field is immutable while workload quota reserved"));
-    }
-    if (!holds(object, "QuotaReserved")) return;
-    const Value& before = old["status"]["admission"];
-    const Value& after = object["status"]["admission"];
-    if (!before.is_null() && !after.is_null() &&
-        !(without_places(before) == without_places(after))) {
-        const Path status = Path().child("status");
-        errors.push_back(invalid(status.child("admission"), after, "field is immutable"));
-    }
-}
-
 }  // namespace
 
-void default_workload(Value& workload) {
-    Value* spec = workload.is_object() ? workload.find("spec") : nullptr;
-    if (spec == nullptr || (*spec)["podSets"].size() == 0) return;
-    for (Value& pod_set : spec->at("podSets").mutable_items()) {
-        if (!pod_set.is_object()) continue;
-        if (pod_set["name"].text_or("").empty()) pod_set.set("name", "main");
-    }
-}
-
-std::vector<FieldError> validate_cluster_queue(const Value& object, const Value*) {
+std::vector<FieldError> validate_cluster_queue(const Value& object, const Value* old) {
     Errors errors;
     const Path spec = Path().child("spec");
     const Value& fields = object["spec"];
@@ -340,6 +203,8 @@ std::vector<FieldError> validate_cluster_queue(const Value& object, const Value*
     check_resource_groups(fields["resourceGroups"], Owner::queue,
                           shares ? Standing::in_cohort : Standing::alone,
                           spec.child("resourceGroups"), errors);
+    check_totals(fields["resourceGroups"], spec.child("resourceGroups"), errors);
+    check_check_rules(object, old, errors);
     check_preemption(fields["preemption"], spec.child("preemption"), errors);
     check_weight(fields["fairSharing"]["weight"], spec.child("fairSharing").child("weight"),
                  errors);
@@ -347,7 +212,11 @@ std::vector<FieldError> validate_cluster_queue(const Value& object, const Value*
                          errors);
     check_admission_mode(fields["admissionScope"]["admissionMode"],
                          spec.child("admissionScope").child("admissionMode"), errors);
-    refuse_all(not_yet_of_cluster_queues(), object, errors);
+    const Value& policy = fields["concurrentAdmissionPolicy"];
+    if (old != nullptr && !(policy == (*old)["spec"]["concurrentAdmissionPolicy"])) {
+        errors.push_back(
+            invalid(spec.child("concurrentAdmissionPolicy"), policy, "field is immutable"));
+    }
     return errors;
 }
 
@@ -378,23 +247,6 @@ std::vector<FieldError> validate_resource_flavor(const Value& object, const Valu
     check_labels(object["spec"]["nodeLabels"], spec.child("nodeLabels"), errors);
     check_taints(object["spec"]["nodeTaints"], spec.child("nodeTaints"), errors);
     check_tolerations(object["spec"]["tolerations"], spec.child("tolerations"), errors);
-    return errors;
-}
-
-std::vector<FieldError> validate_workload(const Value& object, const Value* old) {
-    Errors errors;
-    const Path spec = Path().child("spec");
-    const Value& pod_sets = object["spec"]["podSets"];
-    const Path list = spec.child("podSets");
-    if (pod_sets.empty()) errors.push_back(required(list, "at least one podSet is required"));
-    for (std::size_t i = 0; i < pod_sets.size(); ++i) {
-        const Path item = list.item(i);
-        check_requests(pod_sets[i], item, errors);
-    }
-    check_min_counts(pod_sets, list, errors);
-    check_reclaimable(object, old, errors);
-    check_admission_checks(object, old, errors);
-    if (old != nullptr) check_workload_update(object, *old, errors);
     return errors;
 }
 

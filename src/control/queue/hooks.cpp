@@ -152,6 +152,32 @@ Admission suspend_unlabelled_job(const AdmissionRequest& request, const JobRules
     return admission;
 }
 
+Admission warn_of_what_is_not_obeyed(const AdmissionRequest& request) {
+    struct Kept {
+        const char* field;
+        const char* what_is_not_done;
+    };
+    static constexpr Kept kept[] = {
+        {"concurrentAdmissionPolicy",
+         "each workload is tried as one in the flavors' order, not in several flavors at once, and "
+         "does not move to another flavor once it is admitted"},
+        {"quotaManagement", "the quota is what is written in spec.resourceGroups"},
+    };
+    Admission admission;
+    if (request.operation == AdmissionRequest::Operation::remove || !request.subresource.empty() ||
+        request.kind->resource() != cluster_queues) {
+        return admission;
+    }
+    for (const Kept& each : kept) {
+        const Value& value = request.object["spec"][each.field];
+        if (value.is_null() || value == request.old["spec"][each.field]) continue;
+        admission.warnings.push_back(
+            std::string("spec.") + each.field +
+            " is kept, but this version of Muster does not obey it: " + each.what_is_not_done);
+    }
+    return admission;
+}
+
 std::vector<api::AdmissionHook> admission_hooks(const JobRules& rules) {
     const auto concerns = [rules](const AdmissionRequest& request) {
         const JobKind* kind = job_kind_of(request);
@@ -178,6 +204,7 @@ std::vector<api::AdmissionHook> admission_hooks(const JobRules& rules) {
     add(check_changed_job);
     add(warn_of_managed_label);
     add_with_rules(suspend_unlabelled_job);
+    hooks.emplace_back(warn_of_what_is_not_obeyed);
     return hooks;
 }
 

@@ -25,7 +25,10 @@ api::Admission check_changed_job(const api::AdmissionRequest& request);
 /// A new job that names no queue starts suspended when all jobs are to wait for one.
 api::Admission suspend_unlabelled_job(const api::AdmissionRequest& request, const JobRules& rules);
 
-/// All of them, in order, for the jobs that the rules speak of.
+/// What of a ClusterQueue is kept and not obeyed is told when it is written, with what is not done.
+api::Admission warn_of_what_is_not_obeyed(const api::AdmissionRequest& request);
+
+/// All of them, in order, those of jobs for the jobs that the rules speak of.
 std::vector<api::AdmissionHook> admission_hooks(const JobRules& rules = {});
 
 }  // namespace muster::control::queue

@@ -197,6 +197,36 @@ TEST_CASE("an AppWrapper comes in when its author may create what it wraps") {
     CHECK_FALSE(door.enter(app_wrappers, wrapper(config_map), wrapper(config_map)).denied);
 }
 
+TEST_CASE("what of a queue is kept and not obeyed is told when it is written") {
+    Door door;
+    const auto told = [&](const std::string& spec, const std::string& before = "") {
+        std::vector<std::string> warnings;
+        const Value object = api::parsed_yaml("{metadata: {name: q}, spec: {" + spec + "}}");
+        const Value old = before.empty()
+                              ? Value()
+                              : api::parsed_yaml("{metadata: {name: q}, spec: {" + before + "}}");
+        for (const api::AdmissionHook& hook : control::admission_hooks(door.rules)) {
+            const Admission answer = hook(door.request(cluster_queues, object, old));
+            CHECK_FALSE(answer.denied);
+            warnings.insert(warnings.end(), answer.warnings.begin(), answer.warnings.end());
+        }
+        return warnings;
+    };
+    const std::string policy =
+        "concurrentAdmissionPolicy: {migration: {mode: TryPreferredFlavors}}";
+    CHECK(told(policy) ==
+          std::vector<std::string>{
+              "spec.concurrentAdmissionPolicy is kept, but this version of Muster does not obey "
+              "it: each workload is tried as one in the flavors' order, not in several flavors at "
+              "once, and does not move to another flavor once it is admitted"});
+    CHECK(told(policy + ", stopPolicy: Hold", policy).empty());
+    CHECK(told("stopPolicy: Hold").empty());
+    CHECK(told("quotaManagement: Automated", policy) ==
+          std::vector<std::string>{
+              "spec.quotaManagement is kept, but this version of Muster does not obey it: the "
+              "quota is what is written in spec.resourceGroups"});
+}
+
 TEST_CASE("an AppWrapper with a bad template is refused, and the field is named") {
     Door door;
     const auto refused = [&](const std::string& wrapped) {

@@ -206,7 +206,8 @@ TEST_CASE("the kinds with two forms are those of Kueue") {
     std::set<std::string> plurals;
     for (const api::GroupResource& resource : converted_kinds())
         plurals.insert(resource.plural);
-    CHECK(plurals == std::set<std::string>{"clusterqueues", "cohorts", "localqueues", "workloads"});
+    CHECK(plurals == std::set<std::string>{"clusterqueues", "cohorts", "localqueues",
+                                           "multikueueclusters", "workloads"});
 }
 
 }  // namespace

@@ -37,21 +37,26 @@ Value there_and_back(const Value& object, const std::string& there) {
 }
 
 TEST_CASE("what is converted there and back is what it was") {
-    for (const char* text :
-         {"{apiVersion: kueue.x-k8s.io/v1beta1, kind: ClusterQueue, metadata: {name: q}, spec: "
-          "{cohort: c, flavorFungibility: {whenCanBorrow: TryNextFlavor}, queueingStrategy: "
-          "StrictFIFO}}",
-          "{apiVersion: kueue.x-k8s.io/v1beta1, kind: LocalQueue, metadata: {name: q, namespace: "
-          "n}, spec: {clusterQueue: q}, status: {flavorUsage: [{name: f, resources: [{name: cpu, "
-          "total: 1}]}]}}",
-          "{apiVersion: kueue.x-k8s.io/v1beta1, kind: Cohort, metadata: {name: c}, spec: "
-          "{parentName: p}}",
-          "{apiVersion: kueue.x-k8s.io/v1beta1, kind: Workload, metadata: {name: w, namespace: "
-          "n}, spec: {queueName: q, priorityClassName: high, priorityClassSource: "
-          "kueue.x-k8s.io/workloadpriorityclass}, status: {admission: {clusterQueue: q, "
-          "podSetAssignments: [{name: main, topologyAssignment: {levels: "
-          "[kubernetes.io/hostname], domains: [{count: 2, values: [node-1]}, {count: 1, values: "
-          "[node-2]}]}}]}}}"}) {
+    for (
+        const char* text :
+        {"{apiVersion: kueue.x-k8s.io/v1beta1, kind: ClusterQueue, metadata: {name: q}, spec: "
+         "{cohort: c, flavorFungibility: {whenCanBorrow: TryNextFlavor}, queueingStrategy: "
+         "StrictFIFO}}",
+         "{apiVersion: kueue.x-k8s.io/v1beta1, kind: LocalQueue, metadata: {name: q, namespace: "
+         "n}, spec: {clusterQueue: q}, status: {flavorUsage: [{name: f, resources: [{name: cpu, "
+         "total: 1}]}]}}",
+         "{apiVersion: kueue.x-k8s.io/v1beta1, kind: MultiKueueCluster, metadata: {name: w}, spec: "
+         "{kubeConfig: {location: w, locationType: Secret}}, status: {conditions: []}}",
+         "{apiVersion: kueue.x-k8s.io/v1beta1, kind: MultiKueueCluster, metadata: {name: w}, spec: "
+         "{kubeConfig: {location: '', locationType: ''}, clusterProfileRef: {name: p}}}",
+         "{apiVersion: kueue.x-k8s.io/v1beta1, kind: Cohort, metadata: {name: c}, spec: "
+         "{parentName: p}}",
+         "{apiVersion: kueue.x-k8s.io/v1beta1, kind: Workload, metadata: {name: w, namespace: "
+         "n}, spec: {queueName: q, priorityClassName: high, priorityClassSource: "
+         "kueue.x-k8s.io/workloadpriorityclass}, status: {admission: {clusterQueue: q, "
+         "podSetAssignments: [{name: main, topologyAssignment: {levels: "
+         "[kubernetes.io/hostname], domains: [{count: 2, values: [node-1]}, {count: 1, values: "
+         "[node-2]}]}}]}}}"}) {
         const Value object = api::parsed_yaml(text);
         CHECK(there_and_back(object, "kueue.x-k8s.io/v1beta2") == object);
     }

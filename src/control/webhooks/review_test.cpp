@@ -211,7 +211,8 @@ TEST_CASE(
         workload(", status: {reclaimablePods: [{name: nobody, count: 1}]}"), workload(""));
     update.set("subResource", "status");
     CHECK(asker.refusal("/validate-kueue-x-k8s-io-v1beta2-workload", update) ==
-          "status.reclaimablePods[nobody].name: Invalid value: \"nobody\": must name a podSet");
+          "status.reclaimablePods[nobody].name: Unsupported value: \"nobody\": supported values: "
+          "\"\"");
 }
 
 TEST_CASE("what is removed is nobody's business") {

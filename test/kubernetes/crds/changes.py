@@ -82,6 +82,15 @@ SELF = {"policy": "DeleteSelf"}
 RULE = {"policy": "DeleteSelf", "condition": {"jobStatus": "FAILED"}}
 
 ROWS = [
+    # MultiKueueCluster, MultiKueueConfig: one way to a cluster, each cluster once.
+    ("MultiKueueCluster", NEW, None, {"spec": {"clusterSource": {"kubeConfig": {"location": "a"}}}}, True),
+    ("MultiKueueCluster", NEW, None, {"spec": {"clusterSource": {"clusterProfileRef": {"name": "a"}}}}, True),
+    ("MultiKueueCluster", NEW, None, {"spec": {"clusterSource": {}}}, False),
+    ("MultiKueueCluster", NEW, None, {"spec": {"clusterSource": {
+        "kubeConfig": {"location": "a"}, "clusterProfileRef": {"name": "a"}}}}, False),
+    ("MultiKueueCluster", OLD, None, {"spec": {"kubeConfig": {"location": "a"}, "clusterProfileRef": {"name": "a"}}}, True),
+    ("MultiKueueConfig", BOTH, None, {"spec": {"clusters": ["a", "b"]}}, True),
+    ("MultiKueueConfig", NEW, None, {"spec": {"clusters": ["a", "a"]}}, False),
     # AdmissionCheck, LocalQueue, Topology: what cannot change.
     ("AdmissionCheck", BOTH, {"spec": {"controllerName": "a"}}, {"spec": {"controllerName": "b"}}, False),
     ("AdmissionCheck", BOTH, {"spec": {"controllerName": "a"}}, {"spec": {"controllerName": "a"}}, True),
@@ -162,7 +171,8 @@ ROWS = [
     ("Workload", BOTH, workload(status={"clusterName": "a"}), workload(status={"clusterName": "b"}), False),
     ("Workload", BOTH, workload(status={"clusterName": "a"}), workload(status={}), True),
     ("Workload", BOTH, workload(status={}), workload(status={"clusterName": "a", "nominatedClusterNames": ["a"]}), False),
-    ("Workload", BOTH, workload(status={}), workload(status={"clusterName": "a", "nominatedClusterNames": []}), True),
+    ("Workload", BOTH, workload(status={"nominatedClusterNames": ["a"]}),
+     workload(status={"clusterName": "a", "nominatedClusterNames": []}), True),
     ("Workload", BOTH, workload(status={}), workload(status={"admissionChecks": [{
         "name": "a", "state": "Ready", "message": "", "lastTransitionTime": AT,
         "podSetUpdates": [{"name": "main", "tolerations": [{"operator": "Equal"}]}]}]}), False),

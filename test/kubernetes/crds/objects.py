@@ -18,6 +18,7 @@ VALUES = [
     (r"\.deletionStrategy$", {"deletionRules": [{"policy": "DeleteSelf", "condition": {"jobStatus": "FAILED"}}]}),
     (r"\.deletionRules\[\]\.condition$", {"jobStatus": "FAILED"}),
     (r"\.priorityClassRef$", {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "a"}),
+    (r"\.clusterSource$", {"kubeConfig": {"location": "a"}}),
     (r"\.managedBy$", "ray.io/kuberay-operator"),
     (r"olerations\[\]$", {"operator": "Exists"}),
     (r"nodeTaints\[\]$", {"key": "a", "effect": "NoSchedule"}),

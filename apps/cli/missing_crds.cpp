@@ -1,0 +1,31 @@
+// apps/cli/missing_crds.cpp - a definition is Muster's when it has Muster's label.
+#include "apps/cli/missing_crds.h"
+
+#include <map>
+
+#include "api/crd.h"
+
+namespace muster::cli {
+
+MissingCrds missing_crds(const std::vector<const api::Kind*>& kinds, const api::Value& present) {
+    std::map<std::string, const api::Value*> there;
+    for (const api::Value& definition : present.items())
+        there.emplace(definition["metadata"]["name"].text(), &definition["metadata"]);
+    MissingCrds missing;
+    for (const api::Kind* kind : kinds) {
+        const std::string name = kind->plural + "." + kind->group;
+        const auto found = there.find(name);
+        if (found == there.end()) {
+            missing.wanted.push_back(kind);
+        } else if (!(*found->second)["deletionTimestamp"].is_null()) {
+            missing.leaving.push_back(name);
+        } else if ((*found->second)["labels"][api::crd_label].text_or("") == api::crd_label_value) {
+            missing.wanted.push_back(kind);
+        } else {
+            missing.others.push_back(name);
+        }
+    }
+    return missing;
+}
+
+}  // namespace muster::cli
