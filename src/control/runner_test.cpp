@@ -317,6 +317,37 @@ TEST_CASE("a broken watch loses nothing, with and without an expired version") {
     }
 }
 
+TEST_CASE("a server that was restored from a backup is believed, whatever was seen before") {
+    World world;
+    world.server.put("configmaps", config_map("kept"));
+    world.server.put("configmaps", config_map("back"));
+    world.runner.start();
+    world.rest();
+    const SmallServer::Backup backup = world.server.backup();
+    Value later = config_map("kept");
+    later.at("data").set("text", "later");
+    world.server.put("configmaps", later);
+    world.server.remove("configmaps", "back");
+    world.server.put("configmaps", config_map("lost"));
+    world.rest();
+    CHECK(world.server.find("secrets", "lost") != nullptr);
+    CHECK(world.server.find("secrets", "back") == nullptr);
+    world.server.restore(backup);
+    world.loop.advance(seconds(5));
+    const kube::Cache& seen = world.runner.seen();
+    const kube::ObjectPtr kept = seen.find({maps, "team", "kept"});
+    REQUIRE(kept != nullptr);
+    CHECK(!kept->value.has("data"));
+    CHECK(seen.find({maps, "team", "lost"}) == nullptr);
+    CHECK(seen.find({secrets, "team", "lost"}) == nullptr);
+    // What was removed is there again, under the uid that it had.
+    CHECK(seen.find({maps, "team", "back"}) != nullptr);
+    CHECK(seen.find({secrets, "team", "back"}) != nullptr);
+    world.server.put("configmaps", config_map("new"));
+    world.rest();
+    CHECK(world.server.find("secrets", "new") != nullptr);
+}
+
 TEST_CASE("a create that collides with its own first try is a success, a stranger's is not") {
     World world;
     Value strangers = config_map("a");
