@@ -170,6 +170,36 @@ TEST_CASE("conflicts and failures come back until they succeed") {
     CHECK(world.runner.counts().failed_writes == 2);
 }
 
+TEST_CASE("a write that the server has no time for is tried again when it said") {
+    World world;
+    world.runner.start();
+    world.rest();
+    world.server.busy_left = 1;
+    world.server.put("configmaps", config_map("a"));
+    world.loop.advance(milliseconds(6900));
+    CHECK(world.server.writes == 1);
+    world.loop.advance(milliseconds(200));
+    CHECK(world.server.find("secrets", "a") != nullptr);
+    CHECK(world.server.writes == 2);
+}
+
+TEST_CASE("a planner whose writes the server has no time for plans again when it said") {
+    ManualLoop loop;
+    SmallServer server{loop};
+    Runner runner{server, loop, nullptr};
+    runner.add(std::make_unique<MirrorPlanner>());
+    server.put("configmaps", config_map("a"));
+    server.put("configmaps", config_map("b"));
+    server.conflicts_left = 1;  // Of the same round, with a shorter pause.
+    server.busy_left = 1;
+    runner.start();
+    loop.advance(milliseconds(6900));
+    CHECK(server.writes == 2);
+    loop.advance(milliseconds(200));
+    CHECK(server.find("secrets", "a") != nullptr);
+    CHECK(server.find("secrets", "b") != nullptr);
+}
+
 TEST_CASE("many conflicts in one round of a planner are one pause, not one after the other") {
     ManualLoop loop;
     SmallServer server{loop};

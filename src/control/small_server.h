@@ -29,6 +29,7 @@ public:
 
     int conflicts_left = 0;
     int refusals_left = 0;
+    int busy_left = 0;  // Answered 429: in seven seconds again.
     int writes = 0;
     bool changes_nothing = false;  // What is written is taken and thrown away.
     bool watch_is_late = false;    // Watch events wait until deliver().
@@ -188,6 +189,12 @@ private:
         }
         ++writes;
         if (conflicts_left > 0) return --conflicts_left, status(409, "Conflict");
+        if (busy_left > 0) {
+            --busy_left;
+            net::Response busy = status(429, "TooManyRequests");
+            busy.headers.set("Retry-After", "7");
+            return busy;
+        }
         if (refusals_left > 0) return --refusals_left, status(422, "Invalid");
         Value body = std::get<api::Parsed>(api::parse_json(*request.body)).value;
         if (request.method == "DELETE") {

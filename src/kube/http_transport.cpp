@@ -1,24 +1,17 @@
 // kube/http_transport.cpp - adds address and credentials to requests.
 #include "kube/http_transport.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "kube/retry_after.h"
 
 namespace muster::kube {
 namespace {
 
 constexpr int tries_max = 6;
 constexpr Duration wait_max = seconds(30);
-
-/// How long the server wants to be left in peace; zero when it does not say.
-Duration asked_wait(const net::Response& response) {
-    const auto wait = parse_integer(response.headers.get("Retry-After"));
-    return wait && *wait > 0 ? std::min(seconds(*wait), wait_max) : Duration();
-}
 
 }  // namespace
 
@@ -84,7 +77,7 @@ void HttpTransport::take_answer(const std::shared_ptr<Sending>& sending, net::Re
                           (connection_.credentials->present().token != sending->token ||
                            connection_.credentials->refused(home_.now()));
     if (is_newer && sending->tries < tries_max) return send_out(sending);
-    const Duration wait = asked_wait(response);
+    const Duration wait = asked_wait(response, wait_max);
     const bool again = response.status == 429 && sending->request.method == "GET" &&
                        wait > Duration() && sending->tries < tries_max;
     if (!again) return sending->on_response(std::move(response));

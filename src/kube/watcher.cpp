@@ -8,7 +8,7 @@
 
 #include "api/json.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "kube/retry_after.h"
 
 namespace muster::kube {
 namespace {
@@ -47,12 +47,6 @@ bool is_not_reached(const api::Value& status) {
     }
     return status["reason"].text_or("") == "Timeout" &&
            status["message"].text_or("").find("Too large resource version") != std::string::npos;
-}
-
-/// "Retry-After: 3"; nothing for other forms.
-Duration asked_wait(const net::Response& answer) {
-    const auto wait = parse_integer(answer.headers.get("Retry-After"));
-    return wait && *wait > 0 ? std::min(seconds(*wait), asked_wait_max) : Duration();
 }
 
 }  // namespace
@@ -186,7 +180,7 @@ void Watcher::forget_version() {
 
 /// What is to be asked next, and when.
 void Watcher::take_refusal(const net::Response& answer) {
-    wait_at_least_ = asked_wait(answer);
+    wait_at_least_ = asked_wait(answer, asked_wait_max);
     switch (answer.status) {
         case 404:
             wait_at_least_ = absent_wait;
