@@ -14,6 +14,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "apps/cli/run_plugin.h"
 #include "apps/operator/conversion_look.h"
 #include "apps/operator/endpoints.h"
 #include "apps/operator/presence.h"
@@ -138,6 +139,7 @@ private:
     void tell();
 
     net::AsioLoop& loop_;
+    cli::PluginRunner plugins_{loop_};
     std::shared_ptr<Metrics> metrics_ = std::make_shared<Metrics>();
     kube::HttpTransport http_;
     kube::CountedTransport transport_;
@@ -162,6 +164,13 @@ Operator::Operator(net::AsioLoop& loop, const OperatorOptions& options, const up
       outside_(loop, nullptr, [this]() -> const kube::Cache& { return runner_.seen(); }),
       endpoints_(endpoints_of(options, config.process), loop, transport_, metrics_,
                  up::steady_time) {
+    // The Lease and the webhooks do not wait for a slow credential plugin.
+    if (options.connection.credentials) {
+        options.connection.credentials->run_beside(
+            [this](const kube::ExecPlugin& plugin, auto done) {
+                plugins_.run(plugin, std::move(done));
+            });
+    }
     up::add_process_metrics(metrics_);
     const control::ControlPlaneOptions control = control_options(config, metrics_);
     control::add_operator_controllers(runner_, control);

@@ -69,11 +69,11 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     void set_timer();
     void reconcile(std::size_t slot, const api::Key& key);
     void send_next(const std::shared_ptr<Run>& run);
-    void finish(const std::shared_ptr<Run>& run, Outcome::Kind kind);
+    void finish(const std::shared_ptr<Run>& run, Outcome::Kind kind, Duration wait = {});
     void plan(PlanSlot& slot);
     void send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Write>> writes, std::size_t next,
                       std::int64_t round);
-    void fail_planned(PlanSlot& slot, const Write& write, std::int64_t round);
+    void fail_planned(PlanSlot& slot, const Write& write, std::int64_t round, Duration wait = {});
     void hold_back(PlanSlot& slot, HeldBack held);
     void tell_failed(PlanSlot& slot, const Write& write);
     void look(PlanSlot& slot, const api::Key& key);
@@ -265,14 +265,14 @@ void Runner::State::send_next(const std::shared_ptr<Run>& run) {
                     const bool stop = outcome.kind == Kind::conflicted ||
                                       outcome.kind == Kind::refused || outcome.kind == Kind::failed;
                     if (stop) {
-                        self->finish(run, outcome.kind);
+                        self->finish(run, outcome.kind, outcome.wait);
                     } else {
                         self->send_next(run);
                     }
                 });
 }
 
-void Runner::State::finish(const std::shared_ptr<Run>& run, Outcome::Kind kind) {
+void Runner::State::finish(const std::shared_ptr<Run>& run, Outcome::Kind kind, Duration wait) {
     Slot& slot = *slots[run->slot];
     --slot.running;
     if (kind == Outcome::Kind::written) {
@@ -281,7 +281,7 @@ void Runner::State::finish(const std::shared_ptr<Run>& run, Outcome::Kind kind) 
         if (run->result.look_again)
             slot.queue.wake_at(run->key, loop.now() + *run->result.look_again);
     } else {
-        slot.queue.failed(run->key, loop.now());
+        slot.queue.failed(run->key, loop.now(), wait);
     }
     schedule();
 }
@@ -342,7 +342,7 @@ void Runner::State::send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Wri
             const bool refused = outcome.kind == Outcome::Kind::refused;
             if (sent.version != 0 && (refused || outcome.kind == Outcome::Kind::conflicted))
                 return self->hold_back(slot, {sent, round, refused, {}});
-            self->fail_planned(slot, sent, round);
+            self->fail_planned(slot, sent, round, outcome.wait);
         });
 }
 
@@ -381,12 +381,14 @@ void Runner::State::tell_failed(PlanSlot& slot, const Write& write) {
 
 /// The writes of one round fail together (a burst of pods that changed meanwhile): that is one
 /// failure, and one pause.
-void Runner::State::fail_planned(PlanSlot& slot, const Write& write, std::int64_t round) {
+void Runner::State::fail_planned(PlanSlot& slot, const Write& write, std::int64_t round,
+                                 Duration wait) {
     tell_failed(slot, write);
     if (round > slot.failed_in) {
         slot.failed_in = round;
         slot.not_before = loop.now() + pause_after(slot.failures++);
     }
+    slot.not_before = std::max(slot.not_before, loop.now() + wait);
     schedule();
 }
 
@@ -404,7 +406,8 @@ void Runner::State::look(PlanSlot& slot, const api::Key& key) {
                     } else {
                         ++self->counts.failed_writes;
                         ++slot.in_flight;
-                        self->loop.after(seconds(1), [self, &slot, key] {
+                        const Duration pause = std::max(seconds(1), outcome.wait);
+                        self->loop.after(pause, [self, &slot, key] {
                             if (self->stopped) return;
                             --slot.in_flight;
                             self->look(slot, key);

@@ -25,7 +25,7 @@ using AskOutside =
 ///
 /// A key is never reconciled twice at once. A write that succeeded is laid over the cache at once;
 /// a watch event older than what the cache has is dropped. Failed writes bring the key back after
-/// 100 ms, doubling up to 30 s.
+/// 100 ms, doubling up to 30 s, and not before the server wants to hear of it again (Retry-After).
 class Runner {
 public:
     Runner(kube::Transport& transport, Loop& loop, AskOutside ask_outside);

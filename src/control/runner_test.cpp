@@ -170,6 +170,36 @@ TEST_CASE("conflicts and failures come back until they succeed") {
     CHECK(world.runner.counts().failed_writes == 2);
 }
 
+TEST_CASE("a write that the server has no time for is tried again when it said") {
+    World world;
+    world.runner.start();
+    world.rest();
+    world.server.busy_left = 1;
+    world.server.put("configmaps", config_map("a"));
+    world.loop.advance(milliseconds(6900));
+    CHECK(world.server.writes == 1);
+    world.loop.advance(milliseconds(200));
+    CHECK(world.server.find("secrets", "a") != nullptr);
+    CHECK(world.server.writes == 2);
+}
+
+TEST_CASE("a planner whose writes the server has no time for plans again when it said") {
+    ManualLoop loop;
+    SmallServer server{loop};
+    Runner runner{server, loop, nullptr};
+    runner.add(std::make_unique<MirrorPlanner>());
+    server.put("configmaps", config_map("a"));
+    server.put("configmaps", config_map("b"));
+    server.conflicts_left = 1;  // Of the same round, with a shorter pause.
+    server.busy_left = 1;
+    runner.start();
+    loop.advance(milliseconds(6900));
+    CHECK(server.writes == 2);
+    loop.advance(milliseconds(200));
+    CHECK(server.find("secrets", "a") != nullptr);
+    CHECK(server.find("secrets", "b") != nullptr);
+}
+
 TEST_CASE("many conflicts in one round of a planner are one pause, not one after the other") {
     ManualLoop loop;
     SmallServer server{loop};
@@ -315,6 +345,37 @@ TEST_CASE("a broken watch loses nothing, with and without an expired version") {
         CHECK(world.server.find("secrets", "b") != nullptr);
         CHECK(world.server.find("secrets", "c") != nullptr);
     }
+}
+
+TEST_CASE("a server that was restored from a backup is believed, whatever was seen before") {
+    World world;
+    world.server.put("configmaps", config_map("kept"));
+    world.server.put("configmaps", config_map("back"));
+    world.runner.start();
+    world.rest();
+    const SmallServer::Backup backup = world.server.backup();
+    Value later = config_map("kept");
+    later.at("data").set("text", "later");
+    world.server.put("configmaps", later);
+    world.server.remove("configmaps", "back");
+    world.server.put("configmaps", config_map("lost"));
+    world.rest();
+    CHECK(world.server.find("secrets", "lost") != nullptr);
+    CHECK(world.server.find("secrets", "back") == nullptr);
+    world.server.restore(backup);
+    world.loop.advance(seconds(5));
+    const kube::Cache& seen = world.runner.seen();
+    const kube::ObjectPtr kept = seen.find({maps, "team", "kept"});
+    REQUIRE(kept != nullptr);
+    CHECK(!kept->value.has("data"));
+    CHECK(seen.find({maps, "team", "lost"}) == nullptr);
+    CHECK(seen.find({secrets, "team", "lost"}) == nullptr);
+    // What was removed is there again, under the uid that it had.
+    CHECK(seen.find({maps, "team", "back"}) != nullptr);
+    CHECK(seen.find({secrets, "team", "back"}) != nullptr);
+    world.server.put("configmaps", config_map("new"));
+    world.rest();
+    CHECK(world.server.find("secrets", "new") != nullptr);
 }
 
 TEST_CASE("a create that collides with its own first try is a success, a stranger's is not") {

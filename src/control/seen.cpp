@@ -98,6 +98,10 @@ kube::WatchEvents Seen::events_of(const api::GroupResource& resource, bool whole
         advance(version);
         see_list(resource, version, has);
     };
+    events.rewound = [this, &newest = told_[resource], resource] {
+        newest = 0;
+        see_rewound(resource);
+    };
     events.synced = [this] {
         VERIFY(unsynced_ > 0);
         if (--unsynced_ > 0) return;
@@ -189,6 +193,18 @@ void Seen::see_list(const api::GroupResource& resource, std::int64_t version,
                     const std::function<bool(const api::Key&)>& has) {
     for (const kube::ObjectPtr& object : cache_.list(resource)) {
         if (!has(object->key)) see_removal(object->key, version);
+    }
+}
+
+/// The server has an older state than before. What is held counts as older than anything that it
+/// tells now, and what was gone may be there again.
+void Seen::see_rewound(const api::GroupResource& resource) {
+    gone_.clear();
+    gone_in_order_.clear();
+    for (const kube::ObjectPtr& object : cache_.list(resource)) {
+        auto outdated = std::make_shared<kube::Object>(*object);
+        outdated->version = 0;
+        cache_.put(std::move(outdated));
     }
 }
 

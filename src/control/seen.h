@@ -64,6 +64,7 @@ private:
     void see_removal(const api::Key& key, std::int64_t version);
     void see_list(const api::GroupResource& resource, std::int64_t version,
                   const std::function<bool(const api::Key&)>& has);
+    void see_rewound(const api::GroupResource& resource);
     void mark_gone(const std::string& uid);
     void tell(const kube::Object* before, const kube::Object* after);
     void follow(const api::Value& definition);

@@ -12,6 +12,7 @@
 #include "api/json.h"
 #include "api/patch.h"
 #include "base/manual_loop.h"
+#include "base/text.h"
 #include "kube/transport.h"
 
 namespace muster::control {
@@ -28,6 +29,7 @@ public:
 
     int conflicts_left = 0;
     int refusals_left = 0;
+    int busy_left = 0;  // Answered 429: in seven seconds again.
     int writes = 0;
     bool changes_nothing = false;  // What is written is taken and thrown away.
     bool watch_is_late = false;    // Watch events wait until deliver().
@@ -89,6 +91,19 @@ public:
             watch.stream.on_closed();
     }
 
+    using Objects = std::map<std::string, std::map<std::string, Value>>;
+    struct Backup {
+        Objects objects;
+        std::int64_t version = 0;
+    };
+    Backup backup() const { return {objects_, version_}; }
+    /// What was written since is lost, and its versions are given to other writes.
+    void restore(const Backup& backup) {
+        objects_ = backup.objects;
+        version_ = backup.version;
+        break_watches(false);
+    }
+
 private:
     struct Watch {
         std::string plural;
@@ -117,6 +132,13 @@ private:
             return;
         }
         const Stream stream = found->second.stream;
+        if (parse_integer(since).value_or(0) > version_) {
+            watches_.erase(found);
+            stream.on_head(net::Response{504, {}, nullptr});
+            stream.on_piece(R"({"details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}})");
+            stream.on_closed();
+            return;
+        }
         stream.on_head(net::Response{200, {}, nullptr});
         if (!since.empty()) return;
         for (const auto& [name, object] : objects_[found->second.plural])
@@ -167,6 +189,12 @@ private:
         }
         ++writes;
         if (conflicts_left > 0) return --conflicts_left, status(409, "Conflict");
+        if (busy_left > 0) {
+            --busy_left;
+            net::Response busy = status(429, "TooManyRequests");
+            busy.headers.set("Retry-After", "7");
+            return busy;
+        }
         if (refusals_left > 0) return --refusals_left, status(422, "Invalid");
         Value body = std::get<api::Parsed>(api::parse_json(*request.body)).value;
         if (request.method == "DELETE") {
@@ -188,7 +216,7 @@ private:
     }
 
     ManualLoop& loop_;
-    std::map<std::string, std::map<std::string, Value>> objects_;
+    Objects objects_;
     std::map<StreamId, Watch> watches_;
     std::vector<std::pair<std::string, std::string>> late_;
     std::uint64_t last_stream_ = 0;

@@ -53,13 +53,14 @@ void WorkQueue::forget_delay(const api::Key& key) {
     due_.erase(found);
 }
 
-void WorkQueue::failed(const api::Key& key, Time now) {
+void WorkQueue::failed(const api::Key& key, Time now, Duration wait) {
     const int doublings = std::min(failures_[key]++, 9);
     // The failure decides when it comes back: a wake that came meanwhile would make a busy loop of
     // it.
     woken_while_running_.erase(key);
     finish(key);
-    wake_at(key, now + std::min(milliseconds(100LL << doublings), seconds(30)));
+    const Duration pause = std::min(milliseconds(100LL << doublings), seconds(30));
+    wake_at(key, now + std::max(pause, wait));
 }
 
 void WorkQueue::set_clock(Duration by) {

@@ -29,8 +29,9 @@ public:
     /// The key's run is over; a success forgets its failures, and when it was to be looked at again
     /// by what was known before it: the caller says what is to be now.
     void done(const api::Key& key);
-    /// The key's run failed: it comes back after 100 ms, doubling up to 30 s.
-    void failed(const api::Key& key, Time now);
+    /// The key's run failed: it comes back after 100 ms, doubling up to 30 s, or after `wait` when
+    /// that is longer.
+    void failed(const api::Key& key, Time now, Duration wait = {});
 
     /// The clock was set by so much: delayed keys wait as long as before.
     void set_clock(Duration by);

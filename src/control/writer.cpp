@@ -5,9 +5,12 @@
 
 #include "api/owner.h"
 #include "base/verify.h"
+#include "kube/retry_after.h"
 
 namespace muster::control {
 namespace {
+
+constexpr Duration wait_max = seconds(60);
 
 net::Request request_of(const Write& write, const kube::Target& target) {
     using Verb = Write::Verb;
@@ -67,6 +70,8 @@ Outcome outcome_of(const Write& write, const kube::Target& target, std::string_v
         outcome.message = value["message"].text();
         if (outcome.message.empty() && response.body != nullptr) outcome.message = *response.body;
         outcome.kind = kind_of_failure(write, response.status, outcome.reason);
+        if (outcome.kind == Outcome::Kind::failed)
+            outcome.wait = kube::asked_wait(response, wait_max);
         return outcome;
     }
     outcome.kind = Outcome::Kind::written;

@@ -28,6 +28,7 @@ struct Outcome {
     int code = 0;
     std::string reason;
     std::string message;
+    Duration wait;  // Of a failure: it is not to be tried again before, as the server asked.
 };
 
 /// Sends writes under a field manager. Lives on the runner's loop.

@@ -1,6 +1,7 @@
-// kube/credentials.cpp - when a token is renewed.
+// kube/credentials.cpp - when a token or certificate is renewed.
 #include "kube/credentials.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -9,7 +10,8 @@
 namespace muster::kube {
 namespace {
 
-/// A token is replaced so long before its end.
+/// One is replaced so long before its end, and what it took to make one twice, but not before half
+/// of its life.
 constexpr Duration margin = seconds(10);
 /// Renewing is not tried more often, whatever the server says.
 constexpr Duration least_pause = seconds(5);
@@ -21,25 +23,54 @@ constexpr Duration file_life = minutes(1);
 const std::string& Credentials::token(Time now) {
     if (until_ && now >= *until_) wanted_ = true;
     const bool may_try = !tried_at_ || now - *tried_at_ >= least_pause;
-    if (!wanted_ || !may_try) return present_.token;
+    if (!wanted_ || !may_try || under_way_) return present_.token;
     tried_at_ = now;
+    const bool has_one = !present_.token.empty() || !present_.key_pem.empty();
+    if (has_one && plugin_ && run_beside_) {
+        renew_beside();
+        return present_.token;
+    }
     try {
-        present_ = renew_();
-        problem_.clear();
-        wanted_ = false;
-        until_.reset();
-        if (present_.until) {
-            until_ = *present_.until - margin;
-        } else if (life_ > Duration()) {
-            until_ = now + life_;
-        }
+        take(renew_(), now, {});
     } catch (const Error& error) {
         problem_ = error.what();
     }
     return present_.token;
 }
 
+void Credentials::take(Credential credential, Time now, Duration took) {
+    present_ = std::move(credential);
+    problem_.clear();
+    wanted_ = false;
+    until_.reset();
+    if (present_.until) {
+        const Duration half{std::max<std::int64_t>((*present_.until - now).nanoseconds / 2, 0)};
+        until_ = *present_.until - std::min(margin + took + took, half);
+    } else if (life_ > Duration()) {
+        until_ = now + life_;
+    }
+}
+
+void Credentials::renew_beside() {
+    under_way_ = true;
+    run_beside_(*plugin_, [this, alive = std::weak_ptr<int>(alive_)](const PluginAnswer& answer) {
+        if (alive.expired()) return;
+        under_way_ = false;
+        problem_ = answer.problem;
+        if (problem_.empty()) {
+            try {
+                take(read_exec_answer(*plugin_, answer.printed), answer.at, answer.at - *tried_at_);
+            } catch (const Error& error) {
+                problem_ = error.what();
+            }
+        }
+        for (const auto& then : std::exchange(waiting_, {}))
+            then();
+    });
+}
+
 bool Credentials::refused(Time now) {
+    if (under_way_) return true;
     if (tried_at_ && now - *tried_at_ < least_pause) return false;
     wanted_ = true;
     return true;
@@ -59,10 +90,10 @@ Credentials token_file_credentials(std::string path,
 
 Credentials plugin_credentials(ExecPlugin plugin,
                                std::function<std::string(const ExecPlugin&)> run) {
-    return {[plugin = std::move(plugin), run = std::move(run)] {
-                return read_exec_answer(plugin, run(plugin));
-            },
-            Duration()};
+    Credentials::Renew renew = [plugin, run = std::move(run)] {
+        return read_exec_answer(plugin, run(plugin));
+    };
+    return {std::move(plugin), std::move(renew)};
 }
 
 }  // namespace muster::kube

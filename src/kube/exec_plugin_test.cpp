@@ -124,6 +124,66 @@ TEST_CASE("a source that is down is asked again, not too often, and the old toke
     CHECK(source.credentials.problem().empty());
 }
 
+TEST_CASE("a plugin that runs beside: the old token is used until the new one is there") {
+    std::vector<std::function<void(const PluginAnswer&)>> running;
+    Time until = start + minutes(10);
+    Credentials credentials(plugin_of("v1"), [&] {
+        Credential credential;
+        credential.token = "first";
+        credential.until = until;
+        return credential;
+    });
+    credentials.run_beside([&](const ExecPlugin&, const auto& done) { running.push_back(done); });
+    CHECK(credentials.token(start) == "first");  // There is nothing yet: it is waited for.
+    CHECK(running.empty());
+    Time now = start + minutes(10) - seconds(9);
+    CHECK(credentials.token(now) == "first");
+    REQUIRE(running.size() == 1);
+    CHECK(credentials.is_under_way());
+    CHECK(credentials.token(now + seconds(6)) == "first");
+    CHECK(credentials.refused(now + seconds(8)));  // Another is on its way.
+    CHECK(running.size() == 1);
+    int woken = 0;
+    credentials.when_renewed([&] { ++woken; });
+    now = now + seconds(20);
+    running[0]({answer(R"({"token":"second","expirationTimestamp":")" +
+                       to_rfc3339(now + minutes(10)) + R"("})"),
+                "", now});
+    CHECK(woken == 1);
+    CHECK(!credentials.is_under_way());
+    CHECK(credentials.token(now) == "second");
+    // It took twenty seconds: the next is asked for so much earlier.
+    CHECK(credentials.token(now + minutes(10) - seconds(51)) == "second");
+    CHECK(running.size() == 1);
+    CHECK(credentials.token(now + minutes(10) - seconds(49)) == "second");
+    REQUIRE(running.size() == 2);
+    // One that fails, or says nonsense, changes nothing but the words, and is asked again.
+    now = now + minutes(10) - seconds(40);
+    running[1]({"", "it was killed", now});
+    CHECK(credentials.problem() == "it was killed");
+    CHECK(credentials.token(now) == "second");
+    REQUIRE(running.size() == 3);
+    running[2]({"nonsense", "", now});
+    CHECK(credentials.problem().find("no JSON") != std::string::npos);
+    CHECK(credentials.token(now + seconds(1)) == "second");
+    CHECK(running.size() == 3);
+}
+
+TEST_CASE("of a short life half is used before another is made") {
+    int made = 0;
+    Credentials credentials(
+        [&] {
+            Credential credential;
+            credential.token = std::to_string(++made);
+            credential.until = start + seconds(12);
+            return credential;
+        },
+        Duration());
+    CHECK(credentials.token(start) == "1");
+    CHECK(credentials.token(start + seconds(5)) == "1");
+    CHECK(credentials.token(start + seconds(7)) == "2");
+}
+
 TEST_CASE("a token file is read again after a minute, without its line end") {
     std::string content = "first\n";
     Credentials credentials =

@@ -1,24 +1,17 @@
 // kube/http_transport.cpp - adds address and credentials to requests.
 #include "kube/http_transport.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "kube/retry_after.h"
 
 namespace muster::kube {
 namespace {
 
 constexpr int tries_max = 6;
 constexpr Duration wait_max = seconds(30);
-
-/// How long the server wants to be left in peace; zero when it does not say.
-Duration asked_wait(const net::Response& response) {
-    const auto wait = parse_integer(response.headers.get("Retry-After"));
-    return wait && *wait > 0 ? std::min(seconds(*wait), wait_max) : Duration();
-}
 
 }  // namespace
 
@@ -27,7 +20,8 @@ struct HttpTransport::Sending {
     net::Request request;
     OnResponse on_response;
     int tries = 0;
-    std::string token = {};  // What it was sent with last.
+    std::string token = {};            // What it was sent with last.
+    std::string certificate_pem = {};  // The same.
 };
 
 HttpTransport::HttpTransport(net::AsioLoop& io, Loop& home, Connection connection,
@@ -74,17 +68,30 @@ void HttpTransport::send_out(const std::shared_ptr<Sending>& sending) {
         if (!alive.expired()) take_answer(sending, std::move(response));
     };
     net::Request request = addressed(sending->request);
-    if (connection_.credentials) sending->token = connection_.credentials->present().token;
+    if (connection_.credentials) {
+        sending->token = connection_.credentials->present().token;
+        sending->certificate_pem = connection_.credentials->present().certificate_pem;
+    }
     if (ordered_) return ordered_->send(std::move(request), take);
     client_->send(url_.target, std::move(request), take);
 }
 
 void HttpTransport::take_answer(const std::shared_ptr<Sending>& sending, net::Response response) {
-    const bool is_newer = response.status == 401 && connection_.credentials &&
-                          (connection_.credentials->present().token != sending->token ||
-                           connection_.credentials->refused(home_.now()));
-    if (is_newer && sending->tries < tries_max) return send_out(sending);
-    const Duration wait = asked_wait(response);
+    if (response.status == 401 && connection_.credentials && sending->tries < tries_max) {
+        Credentials& credentials = *connection_.credentials;
+        const Credential& present = credentials.present();
+        const bool is_newer =
+            present.token != sending->token || present.certificate_pem != sending->certificate_pem;
+        if (is_newer) return send_out(sending);
+        if (credentials.refused(home_.now())) {
+            credentials.token(home_.now());
+            if (!credentials.is_under_way()) return send_out(sending);
+            return credentials.when_renewed([this, sending, alive = std::weak_ptr<int>(alive_)] {
+                if (!alive.expired()) send_out(sending);
+            });
+        }
+    }
+    const Duration wait = asked_wait(response, wait_max);
     const bool again = response.status == 429 && sending->request.method == "GET" &&
                        wait > Duration() && sending->tries < tries_max;
     if (!again) return sending->on_response(std::move(response));
@@ -126,6 +133,22 @@ void HttpTransport::open_websocket(net::Request request, std::string subprotocol
                             std::move(on_channel));
 }
 
+/// A plugin may give another one as it gives another token.
+void HttpTransport::follow_certificate() {
+    const Credential& present = connection_.credentials->present();
+    if (present.key_pem.empty() || present.certificate_pem == connection_.tls.certificate_pem)
+        return;
+    connection_.tls.certificate_pem = present.certificate_pem;
+    connection_.tls.key_pem = present.key_pem;
+    try {
+        client_->use_certificate(present.certificate_pem, present.key_pem);
+        if (ordered_) ordered_->use_certificate(present.certificate_pem, present.key_pem);
+    } catch (const Error& error) {
+        log_warning("kube",
+                    std::string("the new client certificate cannot be used: ") + error.what());
+    }
+}
+
 net::Request HttpTransport::addressed(net::Request request) {
     request.path = url_.path + request.path;
     std::string token = connection_.token;
@@ -134,6 +157,7 @@ net::Request HttpTransport::addressed(net::Request request) {
         const std::string& problem = connection_.credentials->problem();
         if (!problem.empty() && problem != told_) log_warning("kube", problem);
         told_ = problem;
+        follow_certificate();
     }
     if (!token.empty()) request.headers.set("Authorization", "Bearer " + token);
     if (!connection_.impersonate.empty())

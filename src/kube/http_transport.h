@@ -25,9 +25,10 @@ struct Connection {
 
 /// Sends each request to the connection's server with its credentials. Lives on `home`.
 ///
-/// What is refused for its token is sent once more when there is a newer one. A GET that the server
-/// has no time for (429) is sent again when it said; a write is not, for what it says may be old by
-/// then.
+/// What is refused for its token or certificate is sent once more when there is a newer one, and
+/// waits for one that is being made. A new certificate is used over new connections. A GET that the
+/// server has no time for (429) is sent again when it said; a write is not, for what it says may be
+/// old by then.
 class HttpTransport final : public Transport {
 public:
     /// Throws Error when the server's address or the credentials cannot be used.
@@ -52,6 +53,7 @@ private:
     void send_out(const std::shared_ptr<Sending>& sending);
     void take_answer(const std::shared_ptr<Sending>& sending, net::Response response);
     net::Request addressed(net::Request request);
+    void follow_certificate();
 
     Loop& home_;
     Connection connection_;

@@ -8,7 +8,7 @@
 
 #include "api/json.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "kube/retry_after.h"
 
 namespace muster::kube {
 namespace {
@@ -16,6 +16,8 @@ namespace {
 constexpr std::int64_t page_size = 500;
 /// An object is at most a few megabytes: a longer line is no event.
 constexpr std::size_t line_max = 64 << 20;
+/// What is read of a refusal.
+constexpr std::size_t refusal_max = 1 << 20;
 /// Servers that do not know how to stream all objects may keep quiet about it.
 constexpr Duration listing_silence = seconds(30);
 constexpr Duration absent_wait = seconds(10);
@@ -27,10 +29,24 @@ std::int64_t number_of(const std::string& version) {
     return number;
 }
 
-/// "Retry-After: 3"; nothing for other forms.
-Duration asked_wait(const net::Response& answer) {
-    const auto wait = parse_integer(answer.headers.get("Retry-After"));
-    return wait && *wait > 0 ? std::min(seconds(*wait), asked_wait_max) : Duration();
+/// Objects that no list has: the question is only how far the server has come.
+net::Request question_of_reach(const Target& target, const std::string& version) {
+    net::Request request = list(target, "");
+    request.query = {{"resourceVersion", version},
+                     {"resourceVersionMatch", "NotOlderThan"},
+                     {"fieldSelector", "metadata.name=muster-asks-for-the-version"},
+                     {"limit", "1"}};
+    return request;
+}
+
+/// A Status that says that the version asked for has not been reached. Servers before 1.18 do not
+/// give it as a reason.
+bool is_not_reached(const api::Value& status) {
+    for (const api::Value& cause : status["details"]["causes"].items()) {
+        if (cause["reason"].text_or("") == "ResourceVersionTooLarge") return true;
+    }
+    return status["reason"].text_or("") == "Timeout" &&
+           status["message"].text_or("").find("Too large resource version") != std::string::npos;
 }
 
 }  // namespace
@@ -55,10 +71,11 @@ void Watcher::stop() {
 
 void Watcher::open() {
     if (state_ == State::stopped) return;
-    state_ = version_.empty() ? State::listing : State::watching;
+    state_ = version_.empty() ? State::listing : doubted_ ? State::checking : State::watching;
     ++attempt_;
     listed_.clear();
     partial_.clear();
+    if (state_ == State::checking) return ask_whether_reached();
     if (state_ == State::listing && listing_ == Listing::paged) return ask_page("");
     open_stream();
     if (state_ == State::listing) guard_listing();
@@ -70,11 +87,27 @@ void Watcher::open_stream() {
     stream.on_piece = [this](std::string_view piece) { take_piece(piece); };
     stream.on_closed = [this] {
         open_ = false;
-        retry();
+        take_closed();
     };
     open_ = true;
     refused_ = false;
     stream_ = transport_.open(watch(target_, version_), std::move(stream));
+}
+
+void Watcher::ask_whether_reached() {
+    transport_.send(question_of_reach(target_, version_),
+                    [this, alive = std::weak_ptr<int>(alive_),
+                     attempt = attempt_](const net::Response& answer) {
+                        if (alive.expired() || attempt != attempt_) return;
+                        const bool no_question =
+                            answer.status == 400 || answer.status == 405 || answer.status == 422;
+                        if (answer.status == 200 || no_question) {
+                            doubted_ = false;
+                            return open();
+                        }
+                        take_refusal(answer);
+                        if (!alive.expired()) retry();
+                    });
 }
 
 void Watcher::ask_page(const std::string& token) {
@@ -127,16 +160,34 @@ void Watcher::take_head(const net::Response& head) {
     if (refused_) take_refusal(head);
 }
 
+/// The body of a refusal, which may say more than its head, has come as pieces.
+void Watcher::take_closed() {
+    if (refused_ && is_not_reached(body_of({0, {}, make_bytes(partial_)}))) take_not_reached();
+    retry();
+}
+
+/// The server is behind what it told before, and might be for good. What it has now is listed anew,
+/// consistently; pages come past its memory, which may be what is behind.
+void Watcher::take_not_reached() {
+    if (version_.empty()) listing_ = Listing::paged;
+    forget_version();
+}
+
+void Watcher::forget_version() {
+    newest_ = std::max(newest_, number_of(version_));
+    version_.clear();
+}
+
 /// What is to be asked next, and when.
 void Watcher::take_refusal(const net::Response& answer) {
-    wait_at_least_ = asked_wait(answer);
+    wait_at_least_ = asked_wait(answer, asked_wait_max);
     switch (answer.status) {
         case 404:
             wait_at_least_ = absent_wait;
             if (!told_synced_) warn("the server does not have them (yet)");
             return tell_synced();
         case 410:
-            version_.clear();
+            forget_version();
             break;
         case 400:
         case 405:
@@ -146,6 +197,8 @@ void Watcher::take_refusal(const net::Response& answer) {
         default:
             break;
     }
+    doubted_ = true;
+    if (answer.body && is_not_reached(body_of(answer))) take_not_reached();
     ++failures_;
     const std::string_view said = answer.body ? std::string_view(*answer.body) : "";
     warn("answered " + std::to_string(answer.status) +
@@ -156,7 +209,10 @@ void Watcher::take_piece(std::string_view piece) {
     const auto alive = std::weak_ptr<int>(alive_);
     const std::int64_t attempt = attempt_;
     ++heard_;
-    if (refused_) return;
+    if (refused_) {
+        if (partial_.size() + piece.size() <= refusal_max) partial_ += piece;
+        return;
+    }
     while (!piece.empty()) {
         const std::size_t end = piece.find('\n');
         if (partial_.size() + std::min(end, piece.size()) > line_max)
@@ -187,7 +243,9 @@ bool Watcher::take_line(std::string_view line) {
         return false;
     }
     if (event.type == "ERROR") {
-        if (event.object["code"].integer_or(0) == 410) version_.clear();
+        if (event.object["code"].integer_or(0) == 410) forget_version();
+        if (is_not_reached(event.object)) take_not_reached();
+        doubted_ = true;
         break_off(event.object["message"].text());
         return false;
     }
@@ -256,8 +314,17 @@ bool Watcher::is_news(const Object& object, const Told& told) const {
 
 void Watcher::finish_listing(std::int64_t list_version) {
     state_ = State::watching;
+    doubted_ = false;
     const std::map<Place, ObjectPtr> listed = std::exchange(listed_, {});
-    const Told told = std::exchange(told_, {});
+    Told told = std::exchange(told_, {});
+    const bool rewound = list_version < std::exchange(newest_, 0);
+    if (rewound) {
+        warn("the server is back with an older state: version " + std::to_string(list_version));
+        // Numbers of two histories cannot be compared: all that is there is news.
+        if (events_.rewound != nullptr) events_.rewound();
+        for (auto& [place, version] : told)
+            version = 0;
+    }
     for (const auto& [place, version] : told) {
         if (!listed.contains(place)) {
             events_.removed({target_.resource, place.first, place.second},
@@ -310,7 +377,7 @@ void Watcher::retry() {
     // The first try after a clean end is immediate; failures wait 50 ms, doubling up to 5 s.
     const int doublings = std::min(failures_, 7);
     const Duration delay = failures_ == 0 ? milliseconds(1) : milliseconds(50LL << doublings);
-    ++failures_;
+    if (++failures_ > 2) doubted_ = true;  // Nothing at all was heard for long.
     loop_.after(std::max(delay, std::exchange(wait_at_least_, {})),
                 [this, alive = std::weak_ptr<int>(alive_), attempt = attempt_] {
                     if (!alive.expired() && attempt == attempt_) open();

@@ -24,15 +24,24 @@ public:
     }
     void cancel(StreamId) override { live = false; }
 
-    void refuse(int status, const std::string& retry_after = "") {
+    void refuse(int status, const std::string& retry_after = "",
+                const std::string& body = "404 page not found\n{\"kind\":\"Status\"}\n") {
         net::Response head;
         head.status = status;
         if (!retry_after.empty()) head.headers.set("Retry-After", retry_after);
         const Stream stream = streams.back();
         stream.on_head(head);
-        stream.on_piece("404 page not found\n{\"kind\":\"Status\"}\n");
+        stream.on_piece(body.substr(0, body.size() / 2));
+        stream.on_piece(body.substr(body.size() / 2));
         live = false;
         stream.on_closed();
+    }
+    /// To what was asked last, and is no stream.
+    void reply(int status, const std::string& body) {
+        net::Response response;
+        response.status = status;
+        response.body = make_bytes(body);
+        std::exchange(answer, nullptr)(response);
     }
     void say(const std::string& text) {
         const Stream stream = streams.back();
@@ -69,6 +78,13 @@ std::string listed_until(int version) {
            "\n";
 }
 
+/// As kube-apiserver 1.36 says that it has not come so far.
+constexpr const char* not_reached =
+    R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",)"
+    R"("message":"Timeout: Too large resource version: 6, current: 3","reason":"Timeout",)"
+    R"("details":{"causes":[{"reason":"ResourceVersionTooLarge",)"
+    R"("message":"Too large resource version"}],"retryAfterSeconds":1},"code":504})";
+
 /// Whether who is told also holds the objects, or leaves it to the watcher to know what it told.
 enum class Holds { no, yes };
 
@@ -97,6 +113,10 @@ struct Ground {
         };
         events.synced = [this] { told += "."; };
         if (holds == Holds::no) return events;
+        events.rewound = [this] {
+            for (auto& [name, version] : held)
+                version = 0;
+        };
         events.listed = [this](std::int64_t, const std::function<bool(const api::Key&)>& has) {
             std::erase_if(held, [&](const auto& each) {
                 const bool gone = !has({{"batch", "jobs"}, "n", each.first});
@@ -242,7 +262,7 @@ TEST_CASE("a server that refuses to stream all objects is asked for pages, then 
     const auto page = [&](const std::string& items, const std::string& token) {
         net::Response response;
         response.body = make_bytes(R"({"kind":"JobList","apiVersion":"batch/v1","metadata":{)"
-                                   R"("resourceVersion":"20","continue":")" +
+                                   R"("resourceVersion":"21","continue":")" +
                                    token + R"("},"items":[)" + items + "]}");
         server.answer(response);
     };
@@ -252,7 +272,7 @@ TEST_CASE("a server that refuses to stream all objects is asked for pages, then 
     page(object("b", 4), "");
     CHECK(ground.news() == "+a3+b4.");
     CHECK(server.query("watch") == "true");
-    CHECK(server.query("resourceVersion") == "20");
+    CHECK(server.query("resourceVersion") == "21");
     server.say(event("MODIFIED", "a", 21));
     server.refuse(410);
     ground.loop.pass(seconds(1));
@@ -296,6 +316,100 @@ TEST_CASE("the server says when to come back") {
     ground.loop.pass(seconds(1));
     CHECK(ground.server.live);
     CHECK(ground.news() == "");
+}
+
+TEST_CASE("a server that is back with an older state is listed anew, and all of it is told") {
+    using Refuse = std::function<void(Ground&)>;
+    const std::vector<std::pair<const char*, Refuse>> ways = {
+        {"the watch is refused",
+         [](Ground& ground) { ground.server.refuse(504, "", not_reached); }},
+        {"an event says so",
+         [](Ground& ground) {
+             ground.server.say(R"({"type":"ERROR","object":)" + std::string(not_reached) + "}\n");
+         }},
+        {"the server was away, and is asked before the watch goes on",
+         [](Ground& ground) {
+             ground.server.refuse(503);
+             ground.loop.pass(seconds(1));
+             CHECK(!ground.server.live);
+             CHECK(ground.server.query("watch").empty());
+             CHECK(ground.server.query("resourceVersion") == "6");
+             CHECK(ground.server.query("resourceVersionMatch") == "NotOlderThan");
+             ground.server.reply(504, not_reached);
+         }},
+        {"an old server says it in words only", [](Ground& ground) {
+             ground.server.refuse(504, "",
+                                  R"({"kind":"Status","reason":"Timeout",)"
+                                  R"("message":"Too large resource version: 6, current: 3"})");
+         }}};
+    for (const auto& [name, refuse] : ways) {
+        CAPTURE(name);
+        for_both([&refuse = refuse](Ground& ground) {
+            ScriptedServer& server = ground.server;
+            server.say(event("ADDED", "a", 1) + event("ADDED", "b", 2) + listed_until(4));
+            server.say(event("MODIFIED", "a", 5) + event("ADDED", "c", 6));
+            CHECK(ground.news() == "+a1+b2.+a5+c6");
+            server.end();
+            ground.loop.pass(milliseconds(100));
+            CHECK(server.query("resourceVersion") == "6");
+            refuse(ground);
+            ground.loop.pass(seconds(1));
+            REQUIRE(server.live);
+            CHECK(server.query("sendInitialEvents") == "true");
+            CHECK(server.query("resourceVersion").empty());
+            // The backup is from before "a" was changed; "b" has been changed since, and has a
+            // version that it has had before.
+            server.say(event("ADDED", "a", 1) + event("ADDED", "b", 2) + listed_until(3));
+            const std::string told = ground.news();
+            CHECK(told == "-c+a1+b2");
+            server.say(event("MODIFIED", "a", 4) + event("ADDED", "c", 5));
+            CHECK(ground.news() == "+a4+c5");
+        });
+    }
+}
+
+TEST_CASE("a server that was only behind tells differences, each once") {
+    for_both([](Ground& ground) {
+        ScriptedServer& server = ground.server;
+        server.say(event("ADDED", "a", 1) + listed_until(5) + event("ADDED", "b", 6));
+        CHECK(ground.news() == "+a1.+b6");
+        server.refuse(504, "", not_reached);
+        ground.loop.pass(seconds(1));
+        server.say(event("ADDED", "b", 6) + event("ADDED", "c", 7) + listed_until(7));
+        CHECK(ground.news() == "-a+c7");
+    });
+}
+
+TEST_CASE("a list that is refused because the server is behind is asked for in pages") {
+    Ground ground;
+    ground.server.refuse(504, "", not_reached);
+    ground.loop.pass(seconds(1));
+    CHECK(!ground.server.live);
+    CHECK(ground.server.query("limit") == "500");
+    CHECK(ground.server.query("resourceVersion").empty());
+    ground.server.reply(504, not_reached);
+    ground.loop.pass(seconds(1));
+    CHECK(ground.server.query("limit") == "500");
+    ground.server.reply(200, R"({"kind":"JobList","metadata":{"resourceVersion":"3"},"items":[]})");
+    CHECK(ground.news() == ".");
+    CHECK(ground.server.live);
+    CHECK(ground.server.query("resourceVersion") == "3");
+}
+
+TEST_CASE("a server that was away and has all goes on where the watch was") {
+    Ground ground;
+    ground.server.say(event("ADDED", "a", 1) + listed_until(5));
+    ground.server.refuse(503);
+    ground.loop.pass(seconds(1));
+    CHECK(ground.server.query("resourceVersionMatch") == "NotOlderThan");
+    ground.server.reply(503, "{}");
+    ground.loop.pass(seconds(1));
+    ground.server.reply(200, R"({"kind":"JobList","metadata":{"resourceVersion":"6"},"items":[]})");
+    REQUIRE(ground.server.live);
+    CHECK(ground.server.query("watch") == "true");
+    CHECK(ground.server.query("resourceVersion") == "5");
+    ground.server.say(event("ADDED", "b", 6));
+    CHECK(ground.news() == "+a1.+b6");
 }
 
 TEST_CASE("a kind that is not there counts as seen, and is found when it comes") {

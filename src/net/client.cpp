@@ -67,6 +67,7 @@ struct Client::State : std::enable_shared_from_this<Client::State> {
     struct Connection {
         std::unique_ptr<Wire> wire;
         Target target;
+        bool outdated = false;  // Made with a certificate that has been replaced.
     };
 
     State(AsioLoop& io_loop, Loop& home_loop, ClientOptions given)
@@ -80,6 +81,7 @@ struct Client::State : std::enable_shared_from_this<Client::State> {
         if (tls == nullptr) tls = client_context(options.tls);
         return tls.get();
     }
+    ClientTls identity;  // At home: as `options.tls` is, or will be in a moment.
     std::unordered_map<std::uint64_t, Connection> connections;
     std::unordered_map<std::uint64_t, std::uint64_t> calls;  // Stream to connection.
     std::uint64_t next_connection = 1;
@@ -112,6 +114,7 @@ struct Client::State : std::enable_shared_from_this<Client::State> {
 Client::Client(AsioLoop& io, Loop& home, ClientOptions options)
     : state_(std::make_shared<State>(io, home, std::move(options))) {
     const ClientTls& tls = state_->options.tls;
+    state_->identity = tls;
     // What is damaged is said at once.
     if (!tls.authority_pem.empty() || !tls.certificate_pem.empty()) state_->context();
 }
@@ -132,7 +135,8 @@ void Client::State::run(const Target& target, std::unique_ptr<Call> call) {
     const bool may_reuse = call->repeatable || options.reuse == ClientOptions::Reuse::always;
     for (auto& [id, connection] : connections) {
         if (!may_reuse) break;
-        if (connection.target != target || !session_on(connection).idle()) continue;
+        if (connection.target != target || connection.outdated || !session_on(connection).idle())
+            continue;
         calls[call->stream] = id;
         return session_on(connection).start(std::move(call));
     }
@@ -169,7 +173,7 @@ void Client::State::connect(const Target& target, std::unique_ptr<Call> call) {
                                            if (const auto here = state.lock()) here->gone(id);
                                        });
     Wire& started = *wire;
-    connections[id] = {std::move(wire), target};
+    connections[id] = {std::move(wire), target, false};
     started.start(options.connect_timeout);
     if (!std::exchange(ticking, true))
         io.after(tick_every, [state = shared_from_this()] { state->tick(); });
@@ -317,6 +321,19 @@ void Client::State::pass_body_on(std::uint64_t id, BodyStream& body) {
     };
     reader.broken = [self, id] { self->io.post([self, id] { self->end_stream(id); }); };
     body.read(std::move(reader));
+}
+
+void Client::use_certificate(const std::string& certificate_pem, const std::string& key_pem) {
+    state_->identity.certificate_pem = certificate_pem;
+    state_->identity.key_pem = key_pem;
+    // What is damaged is said at once. A task must be copyable; the context moves.
+    const auto context = std::make_shared<TlsContextPtr>(client_context(state_->identity));
+    state_->io.post([state = state_, tls = state_->identity, context] {
+        state->tls = std::move(*context);
+        state->options.tls = tls;
+        for (auto& [id, connection] : state->connections)
+            connection.outdated = true;
+    });
 }
 
 void Client::cancel(StreamId stream) {

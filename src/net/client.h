@@ -92,6 +92,10 @@ public:
     /// A stream: head, pieces as they come, closed. A body that still comes goes out as it does.
     StreamId open(Target target, Request request, Stream stream);
 
+    /// From now on new connections prove themselves with this, and kept ones are not used again.
+    /// Throws Error when the PEM texts are damaged.
+    void use_certificate(const std::string& certificate_pem, const std::string& key_pem);
+
     /// Ends a stream, or the wait for an answer; nothing of it is called any more.
     void cancel(StreamId stream);
     /// The same, to be called at home, maybe after the client's end.

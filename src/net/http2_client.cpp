@@ -140,6 +140,16 @@ Http2Client::StreamId Http2Client::open(Request request, Stream stream) {
     return StreamId{id};
 }
 
+void Http2Client::use_certificate(const std::string& certificate_pem, const std::string& key_pem) {
+    ClientTls tls = state_->options.tls;
+    tls.certificate_pem = certificate_pem;
+    tls.key_pem = key_pem;
+    state_->tls = client_context(tls);
+    state_->options.tls = std::move(tls);
+    for (const auto& [id, wire] : state_->wires)
+        State::session_on(*wire).leave();
+}
+
 void Http2Client::cancel(StreamId stream) {
     const auto at = state_->streams.find(static_cast<std::uint64_t>(stream));
     if (at == state_->streams.end()) return;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/time.h"
@@ -40,6 +41,10 @@ public:
 
     /// A stream: head, pieces as they come, closed; never inside `open`.
     StreamId open(Request request, Stream stream);
+
+    /// From now on the client proves itself with this, over a new connection; what is under way on
+    /// the present one comes to its end there. Throws Error when the PEM texts are damaged.
+    void use_certificate(const std::string& certificate_pem, const std::string& key_pem);
 
     /// Ends a stream; nothing of it is called any more.
     void cancel(StreamId stream);

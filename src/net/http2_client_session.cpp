@@ -104,6 +104,11 @@ void Http2ClientSession::start(Http2CallPtr call) {
     settle();
 }
 
+void Http2ClientSession::leave() {
+    going_ = true;
+    if (outlet_ != nullptr) outlet_->flush_soon();
+}
+
 void Http2ClientSession::submit(const Http2CallPtr& call) {
     const Request& request = call->request;
     const std::string path = target_text(request);
@@ -250,7 +255,7 @@ void Http2ClientSession::pull(std::string& out, std::size_t enough) {
 }
 
 bool Http2ClientSession::finished() const {
-    if (over_ || (going_ && calls_.empty())) return true;
+    if (over_ || (going_ && calls_.empty() && waiting_.empty())) return true;
     return session_ && !nghttp2_session_want_read(session_) &&
            !nghttp2_session_want_write(session_);
 }

@@ -50,6 +50,8 @@ public:
     /// False: the connection is broken, or the server wants no more requests on it.
     bool takes_requests() const { return !over_ && !going_; }
     void start(Http2CallPtr call);
+    /// No more requests over this connection; it ends when those under way have.
+    void leave();
     /// Forgets a call without a word to it; nothing happens when it is not on this connection.
     void cancel(const Http2CallPtr& call);
 

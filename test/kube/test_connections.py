@@ -4,6 +4,7 @@ import collections
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import threading
 
@@ -104,6 +105,17 @@ def compare(probe: Probe, writer: Writer) -> None:
         assert told == writer.wanted[key], key
 
 
+def there(cluster, writer: Writer) -> dict:
+    """The versions of the writer's objects that the server has."""
+    found = {}
+    for plural in ["configmaps", "secrets"]:
+        status, answer = cluster.request("GET", f"/api/v1/namespaces/{writer.ns}/{plural}")
+        assert status == 200, answer
+        found.update({(plural, f"{writer.ns}/{item['metadata']['name']}"): int(item["metadata"]["resourceVersion"])
+                      for item in answer["items"] if item["metadata"]["name"].startswith("thing-")})
+    return found
+
+
 def test_all_watches_share_one_connection(ground):
     proxy, probe, writer = ground
     until("all is seen", lambda: len(probe.synced) == 5)
@@ -194,6 +206,46 @@ def test_a_server_that_restarts(make_folder):
             versions = [v for v in told if v is not None]
             assert versions == sorted(set(versions)), key
             assert set(versions) <= set(writer.wanted[key]), key
+    finally:
+        if probe:
+            probe.stop()
+        made.stop()
+
+def test_etcd_that_is_restored_from_a_backup(make_folder):
+    """The server is back with an older state, in which a watch from a newer version would hear nothing."""
+    from conftest import Cluster
+    made = Cluster(make_folder())
+    probe = None
+    try:
+        made.start()
+        writer = Writer(made, "restored", 1)
+        for _ in range(30):
+            writer.step()
+        for name in ["kube-apiserver", "etcd"]:
+            made.kill(name)
+        shutil.copytree(made.folder / "etcd", made.folder / "backup")
+        made.start()
+        probe = Probe(made.kubeconfig, "/v1/configmaps", "/v1/secrets")
+        until("both are seen", lambda: len(probe.synced) == 2)
+        for _ in range(200):  # More than the server writes by itself when it starts.
+            writer.step()
+        until("the probe knows what the server has", lambda: {k: v[-1] for k, v in told_of(probe, writer).items() if v[-1]} ==
+              there(made, writer), timeout=60)
+        for name in ["kube-apiserver", "etcd"]:
+            made.kill(name)
+        shutil.rmtree(made.folder / "etcd")
+        (made.folder / "backup").rename(made.folder / "etcd")
+        made.start()
+        until("the probe knows what the server has", lambda: {k: v[-1] for k, v in told_of(probe, writer).items() if v[-1]} ==
+              there(made, writer), timeout=60)
+        # And it hears of what comes now, each once.
+        writer.wanted.clear()
+        writer.alive = set(there(made, writer))
+        before = {key: len(told) for key, told in told_of(probe, writer).items()}
+        for _ in range(40):
+            writer.step()
+        until("all is told", lambda: {k: v[before.get(k, 0):] for k, v in told_of(probe, writer).items() if v[before.get(k, 0):]} ==
+              dict(writer.wanted))
     finally:
         if probe:
             probe.stop()

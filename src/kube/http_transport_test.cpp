@@ -1,0 +1,174 @@
+// kube/http_transport_test.cpp - against our own server: what is sent again, and with which
+// credentials.
+#include "kube/http_transport.h"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+#include "net/loopback_test.h"
+
+namespace muster::kube {
+namespace {
+
+const net::KeyPair& authority() {
+    static const net::KeyPair made = net::make_authority("muster-ca", net::test_day);
+    return made;
+}
+
+/// Of a user with that name.
+net::KeyPair pair_of(const std::string& name) {
+    net::Subject subject;
+    subject.common_name = name;
+    return net::make_client_certificate(authority(), subject, net::test_day, hours(87600));
+}
+
+net::ServerOptions with_tls() {
+    net::Subject subject;
+    subject.addresses = {"127.0.0.1"};
+    const net::KeyPair own =
+        net::make_server_certificate(authority(), subject, net::test_day, hours(87600));
+    net::ServerOptions options;
+    options.tls = net::ServerTls{own.certificate_pem, own.key_pem, authority().certificate_pem};
+    return options;
+}
+
+/// A transport to a server of ours, on a loop of its own.
+struct Ground {
+    explicit Ground(net::Handler handler, std::shared_ptr<Credentials> credentials = nullptr)
+        : server(std::move(handler), with_tls()) {
+        connection.server = "https://127.0.0.1:" + std::to_string(server.server->port());
+        connection.tls.authority_pem = authority().certificate_pem;
+        connection.credentials = std::move(credentials);
+        loop.start("client");
+        net::run_on(loop, [this] {
+            transport = std::make_unique<HttpTransport>(
+                loop, loop, connection, net::ClientOptions(), HttpTransport::Sends::together);
+        });
+    }
+    ~Ground() {
+        net::run_on(loop, [this] { transport = nullptr; });
+        loop.stop();
+    }
+    std::future<net::Response> ask(const std::string& method, const std::string& path) {
+        auto answer = std::make_shared<std::promise<net::Response>>();
+        net::Request request;
+        request.method = method;
+        request.path = path;
+        request.body = make_bytes("");
+        loop.post([this, answer, request] {
+            transport->send(request,
+                            [answer](net::Response response) { answer->set_value(response); });
+        });
+        return answer->get_future();
+    }
+    std::string text(const std::string& path) { return *ask("GET", path).get().body; }
+
+    net::TestServer server;
+    Connection connection;
+    net::AsioLoop loop;
+    std::unique_ptr<HttpTransport> transport;
+};
+
+net::Response busy() {
+    net::Response response{429, {}, make_bytes("busy")};
+    response.headers.set("Retry-After", "1");
+    return response;
+}
+
+ExecPlugin plugin() {
+    ExecPlugin plugin;
+    plugin.api_version = "client.authentication.k8s.io/v1";
+    plugin.command = "login";
+    return plugin;
+}
+
+PluginAnswer printed_token(const std::string& token) {
+    PluginAnswer answer;
+    answer.printed =
+        R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":)"
+        R"({"token":")" +
+        token + R"("}})";
+    answer.at = net::test_day;
+    return answer;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a GET that the server has no time for is sent again when it said; a write is handed on") {
+    std::map<std::string, int> asked;
+    Ground ground([&](const net::Request& request, const auto& responder) {
+        const bool first = ++asked[request.method] == 1;
+        responder->respond(first ? busy() : net::Response{200, {}, make_bytes("done")});
+    });
+    const Time began = ground.loop.now();
+    CHECK(ground.text("/a") == "done");
+    CHECK(ground.loop.now() - began >= milliseconds(900));
+    const net::Response refused = ground.ask("POST", "/a").get();
+    CHECK(refused.status == 429);
+    CHECK(refused.headers.get("Retry-After") == "1");
+    CHECK(ground.ask("POST", "/a").get().status == 200);
+}
+
+TEST_CASE("a certificate that was replaced is used at once; what is under way comes to its end") {
+    const net::KeyPair first = pair_of("first");
+    const net::KeyPair second = pair_of("second");
+    std::atomic<bool> replaced = false;
+    const auto credentials = std::make_shared<Credentials>(
+        [&] {
+            const net::KeyPair& pair = replaced ? second : first;
+            return Credential{"", pair.certificate_pem, pair.key_pem, std::nullopt};
+        },
+        milliseconds(1));
+    std::promise<std::shared_ptr<net::Responder>> held;
+    Ground ground(
+        [&](const net::Request& request, const auto& responder) {
+            if (request.path == "/held") return held.set_value(responder);
+            responder->respond(net::Response{200, {}, make_bytes(request.peer.certificate_name)});
+        },
+        credentials);
+    CHECK(ground.text("/who") == "first");
+    auto under_way = ground.ask("GET", "/held");
+    const auto responder = held.get_future().get();
+    replaced = true;
+    // Credentials are not renewed more often than every five seconds: the server's word is needed.
+    net::run_on(ground.loop, [&] { credentials->refused(ground.loop.now() + minutes(1)); });
+    net::run_on(ground.loop, [&] { credentials->token(ground.loop.now() + minutes(1)); });
+    CHECK(ground.text("/who") == "second");
+    ground.server.home.post([responder] {
+        responder->respond(net::Response{200, {}, make_bytes("the end")});
+    });
+    CHECK(*under_way.get().body == "the end");
+}
+
+TEST_CASE("what is refused for an old token waits for the plugin that makes a new one") {
+    std::promise<std::function<void(const PluginAnswer&)>> started;
+    const auto credentials = std::make_shared<Credentials>(plugin(), [] {
+        Credential credential;
+        credential.token = "old";
+        return credential;
+    });
+    credentials->run_beside([&](const ExecPlugin&, const auto& done) { started.set_value(done); });
+    Ground ground(
+        [&](const net::Request& request, const auto& responder) {
+            const bool good =
+                request.headers.get("Authorization") == "Bearer new" || request.path == "/open";
+            responder->respond(net::Response{good ? 200 : 401, {}, make_bytes("")});
+        },
+        credentials);
+    // As if the first had been made long ago: then a refusal asks for another.
+    net::run_on(ground.loop, [&] { credentials->refused(ground.loop.now() + minutes(1)); });
+    net::run_on(ground.loop, [&] { credentials->token(ground.loop.now() + minutes(1)); });
+    auto refused = ground.ask("POST", "/closed");
+    const auto done = started.get_future().get();
+    CHECK(ground.ask("GET", "/open").get().status == 200);  // Nobody else waits.
+    CHECK(refused.wait_for(std::chrono::seconds(0)) == std::future_status::timeout);
+    ground.loop.post([&] { done(printed_token("new")); });
+    CHECK(refused.get().status == 200);
+}
+
+}  // namespace muster::kube
