@@ -181,7 +181,8 @@ Operator::Operator(net::AsioLoop& loop, const OperatorOptions& options, const up
       endpoints_(endpoints_of(options, config.process), loop, transport_, metrics_,
                  up::steady_time) {
     up::add_process_metrics(metrics_);
-    const control::ControlPlaneOptions control = control_options(config, metrics_);
+    control::ControlPlaneOptions control = control_options(config, metrics_);
+    control.had_predecessor = [this] { return elector_ && elector_->had_predecessor(); };
     control::add_operator_controllers(runner_, control);
     if (wants_webhooks(options.webhooks, is_own_cluster(options.connection))) {
         webhooks_ =

@@ -70,6 +70,8 @@ public:
     /// write (fence.h), for a program that stood still may go on in the middle of one. With the
     /// first no after a yes it has lost, which is told in a task of its own.
     bool may_act();
+    /// Another one led before this one, by what the Lease says. Requires: it has led.
+    bool had_predecessor() const { return lease_["spec"]["leaseTransitions"].integer_or(0) > 0; }
     /// Gives the Lease back when it is held; then `done`. Who may not any more says so in the log,
     /// and others wait until the Lease ends: nobody can tell them that this program has stopped.
     void release(std::function<void()> done);
