@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "sim/broken.h"
 #include "sim/faults.h"
+#include "sim/leaders.h"
 #include "sim/scenario_files.h"
 #include "sim/scenario_play.h"
 #include "sim/story.h"
@@ -47,6 +48,9 @@ void play(std::uint64_t seed, bool alone, Totals& totals) {
         outcome.broken = muster::sim::play_faulty(totals.files[seed % totals.files.size()], seed);
         ++totals.scenarios;
     }
+    // And two operators, of which one leads.
+    if (outcome.broken.empty() && seed != 0)
+        outcome.broken = muster::sim::play_leaders(seed, muster::minutes(5));
     ++totals.runs;
     totals.simulated = totals.simulated + outcome.simulated;
     totals.faults += outcome.faults;

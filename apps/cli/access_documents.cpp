@@ -81,7 +81,7 @@ void add_named_rules(Value& rules, const std::string& own_role) {
 
 /// In its own namespace: the Lease, and the keys of its webhooks.
 control::Rights own_rights() {
-    return {{{"coordination.k8s.io", "leases"}, {"create", "get", "update"}},
+    return {{{"coordination.k8s.io", "leases"}, {"create", "get", "update", "watch"}},
             {{"", "secrets"}, {"create", "get", "update"}}};
 }
 

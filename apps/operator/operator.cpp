@@ -32,6 +32,7 @@
 #include "control/control_plane.h"
 #include "control/runner.h"
 #include "kube/counted_transport.h"
+#include "kube/fence.h"
 #include "kube/lease.h"
 #include "net/asio_loop.h"
 #include "net/secret.h"
@@ -50,9 +51,10 @@ constexpr Duration ending_patience = seconds(8);
 /// waits longer than for one of its answers.
 constexpr Duration gather = milliseconds(25);
 
-net::ClientOptions gathering() {
+net::ClientOptions gathering(std::function<bool(const net::Request&)> may_go) {
     net::ClientOptions options;
     options.gather = gather;
+    options.may_go = std::move(may_go);
     return options;
 }
 
@@ -137,10 +139,18 @@ private:
     void look_at_server();
     void take_role(Vitals::Role role);
     void tell();
+    /// Without an election always.
+    bool may_act() { return elector_ == nullptr || elector_->may_act(); }
 
     net::AsioLoop& loop_;
     cli::PluginRunner plugins_{loop_};
     std::shared_ptr<Metrics> metrics_ = std::make_shared<Metrics>();
+    // What is written by the one that works has a connection of its own, with a fence before it and
+    // another one where a request that had to wait goes out at last.
+    kube::HttpTransport leaders_http_;
+    kube::CountedTransport leaders_transport_;
+    kube::Fence fence_;
+    // All else: the Lease, which must not wait behind the others' writes, webhooks, probes.
     kube::HttpTransport http_;
     kube::CountedTransport transport_;
     control::Runner runner_;
@@ -148,7 +158,8 @@ private:
     Endpoints endpoints_;
     std::unique_ptr<Webhooks> webhooks_;      // Null: nobody asks.
     std::unique_ptr<kube::Elector> elector_;  // Null: this one always works.
-    Gauge* leads_ = nullptr;                  // With an election only.
+    Gauge* leads_ = nullptr;                  // With an election only, as the next.
+    Duration never_later_;  // After it was sent a write comes true, as far as the Lease can bind.
     Vitals vitals_;
     std::set<std::string> said_;
     bool lost_ = false;
@@ -156,10 +167,17 @@ private:
 
 Operator::Operator(net::AsioLoop& loop, const OperatorOptions& options, const up::Config& config)
     : loop_(loop),
-      http_(loop, loop, options.connection, gathering(), kube::HttpTransport::Sends::together),
-      transport_(http_, metrics_),
+      leaders_http_(loop, loop, options.connection, gathering([this](const net::Request& request) {
+                        return request.method == "GET" || may_act();
+                    }),
+                    kube::HttpTransport::Sends::together),
+      leaders_transport_(leaders_http_, metrics_),
+      fence_(
+          leaders_transport_, loop, [this] { return may_act(); }, up::time_since_boot),
+      http_(loop, loop, options.connection, {}, kube::HttpTransport::Sends::together),
+      transport_(http_, leaders_transport_),
       runner_(
-          transport_, loop,
+          fence_, loop,
           [this](const control::Call& call, auto done) { outside_.ask(call, std::move(done)); }),
       outside_(loop, nullptr, [this]() -> const kube::Cache& { return runner_.seen(); }),
       endpoints_(endpoints_of(options, config.process), loop, transport_, metrics_,
@@ -172,7 +190,8 @@ Operator::Operator(net::AsioLoop& loop, const OperatorOptions& options, const up
             });
     }
     up::add_process_metrics(metrics_);
-    const control::ControlPlaneOptions control = control_options(config, metrics_);
+    control::ControlPlaneOptions control = control_options(config, metrics_);
+    control.had_predecessor = [this] { return elector_ && elector_->had_predecessor(); };
     control::add_operator_controllers(runner_, control);
     if (wants_webhooks(options.webhooks, is_own_cluster(options.connection))) {
         webhooks_ = std::make_unique<Webhooks>(transport_, loop, options.webhooks,
@@ -188,7 +207,8 @@ void Operator::elect(kube::LeaseOptions lease) {
                             {"name"}})
                   .with({lease.name});
     lease.identity = own_identity();
-    lease.stopwatch = up::steady_time;
+    lease.stopwatch = up::time_since_boot;
+    never_later_ = lease.lease - lease.renew_within;
     kube::Elector::Events events;
     events.leading = [this] {
         say("leading");
@@ -228,9 +248,11 @@ void Operator::lead() {
 void Operator::stop(std::function<void()> done) {
     take_role(Vitals::Role::ending);
     runner_.stop();
-    transport_.when_written([this, done = std::move(done)]() mutable {
-        if (elector_) return elector_->release(std::move(done));
-        done();
+    leaders_transport_.when_written([this, done = std::move(done)]() mutable {
+        if (!elector_) return done();
+        // What was never answered may still be on its way: nobody else may begin before it is over.
+        loop_.after(fence_.in_doubt(never_later_),
+                    [this, done = std::move(done)] { elector_->release(done); });
     });
 }
 

@@ -3,11 +3,21 @@
 
 #include <chrono>
 
+#include <time.h>
+
+#include "base/verify.h"
+
 namespace muster::up {
 
 Duration steady_time() {
     const auto ticks = std::chrono::steady_clock::now().time_since_epoch();
     return nanoseconds(std::chrono::nanoseconds(ticks).count());
+}
+
+Duration time_since_boot() {
+    timespec time;
+    VERIFY(clock_gettime(CLOCK_BOOTTIME, &time) == 0);
+    return seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
 }
 
 sigset_t ending_signals() {

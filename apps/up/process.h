@@ -11,6 +11,9 @@ namespace muster::up {
 /// Since some moment before this program; never goes back.
 Duration steady_time();
 
+/// The same, with the time for which the machine was suspended.
+Duration time_since_boot();
+
 /// SIGTERM and SIGINT.
 sigset_t ending_signals();
 

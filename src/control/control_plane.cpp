@@ -34,7 +34,8 @@ Questions add_operator_controllers(Runner& runner, const ControlPlaneOptions& op
         runner.add(std::move(controller));
     runner.add(queue::places_controller());
     auto planner = std::make_unique<queue::QueuePlanner>(
-        options.queues, queue::PlannerRim{options.may_decide, options.metrics, options.stopwatch});
+        options.queues, queue::PlannerRim{options.may_decide, options.metrics, options.stopwatch,
+                                          options.had_predecessor});
     const queue::QueuePlanner& queues = *planner;
     runner.add(std::move(planner));
     runner.add(appwrapper::controller(appwrapper::codeflare));

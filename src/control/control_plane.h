@@ -31,6 +31,9 @@ struct ControlPlaneOptions {
     /// While it says no, the queues see but do not decide, so that many changes are decided as one.
     /// Null: always. It is asked again after a moment.
     std::function<bool()> may_decide = nullptr;
+    /// Whether another operator decided before this one, of which something may come late: what it
+    /// admits beyond a quota then is evicted. Null: there was none.
+    std::function<bool()> had_predecessor = nullptr;
 };
 
 /// What others may ask of the parts. It lives as long as the runner that they were added to, and is

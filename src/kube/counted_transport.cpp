@@ -33,6 +33,12 @@ CountedTransport::CountedTransport(Transport& inner, const std::shared_ptr<Metri
                                            {"code", "method"}});
 }
 
+CountedTransport::CountedTransport(Transport& inner, const CountedTransport& other)
+    : inner_(inner), state_(std::make_shared<State>()) {
+    state_->metrics = other.state_->metrics;
+    state_->requests = other.state_->requests;
+}
+
 void CountedTransport::send(net::Request request, OnResponse on_response) {
     const bool writes = request.method != "GET";
     if (writes) ++state_->writing;

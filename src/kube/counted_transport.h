@@ -19,6 +19,9 @@ public:
     /// metrics.
     CountedTransport(Transport& inner, const std::shared_ptr<Metrics>& metrics);
 
+    /// Counts requests in the metrics of another one; writes under way are its own.
+    CountedTransport(Transport& inner, const CountedTransport& other);
+
     void send(net::Request request, OnResponse on_response) override;
     StreamId open(net::Request request, Stream stream) override;
     void cancel(StreamId stream) override;

@@ -2,6 +2,7 @@
 #include "kube/lease.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/log.h"
@@ -15,6 +16,8 @@ using api::Value;
 const Target leases{{"coordination.k8s.io", "leases"}, "v1"};
 constexpr Duration look_at_clock = milliseconds(200);
 constexpr int release_tries = 3;
+/// Whoever may not watch asks for it again after so long.
+constexpr Duration follow_pause = minutes(1);
 
 }  // namespace
 
@@ -73,7 +76,13 @@ Time Elector::local() const {
     return options_.stopwatch ? Time{} + options_.stopwatch() : loop_.now();
 }
 
+Elector::~Elector() {
+    unfollow();
+}
+
 void Elector::ask() {
+    ++round_;
+    waiting_ = heard_ = false;
     transport_.send(get(leases, options_.ns, options_.name), guarded(&Elector::take_lease));
 }
 
@@ -96,6 +105,7 @@ void Elector::take_lease(const net::Response& response) {
     if (sight_->holder != before && events_.following) events_.following(sight_->holder);
     // Somebody has written over it.
     if (leading_) return lose();
+    follow();
     again();
 }
 
@@ -118,7 +128,10 @@ void Elector::take_written(const net::Response& response, Time sent) {
     lease_ = body_of(response);
     sight_ = see_lease(sight_, lease_, local());
     held_since_ = sent;
-    if (!std::exchange(leading_, true)) {
+    // An answer that has waited for long says nothing of now: it is renewed before anything else.
+    if (!leading_ && local() - sent < options_.renew_within) {
+        leading_ = true;
+        unfollow();
         check_time();
         events_.leading();
     }
@@ -127,12 +140,59 @@ void Elector::take_written(const net::Response& response, Time sent) {
 
 void Elector::again() {
     Duration wait = options_.retry;
+    // Who works writes every `retry`, and each time the watch says so: asking comes a little later.
+    if (stream_) wait = wait + nanoseconds(wait.nanoseconds / 2);
     // A Lease of somebody who has gone is taken when its time is over, not a round later.
     if (sight_ && sight_->holder != options_.identity)
         wait = std::clamp(sight_->since + sight_->lease - local(), milliseconds(10), wait);
-    loop_.after(wait, [this, alive = std::weak_ptr<int>(alive_)] {
-        if (!alive.expired() && !over_) ask();
+    waiting_ = true;
+    loop_.after(heard_ ? Duration{} : wait,
+                [this, round = ++round_, alive = std::weak_ptr<int>(alive_)] {
+                    if (!alive.expired() && !over_ && round == round_) ask();
+                });
+}
+
+/// Whatever a watch says of the Lease, it is asked for: what it says counts from then on.
+void Elector::follow() {
+    if (stream_ || local() < follow_again_) return;
+    follow_again_ = local() + options_.retry;
+    net::Request request = list(leases, options_.ns);
+    request.query.emplace_back("watch", "true");
+    request.query.emplace_back("fieldSelector", "metadata.name=" + options_.name);
+    request.query.emplace_back("resourceVersion", lease_["metadata"]["resourceVersion"].text());
+    const std::weak_ptr<int> alive = alive_;
+    Transport::Stream stream;
+    stream.on_head = [this, alive](const net::Response& head) {
+        if (!alive.expired() && head.status != 200) follow_again_ = local() + follow_pause;
+    };
+    stream.on_piece = [this, alive](std::string_view) {
+        if (!alive.expired()) hear();
+    };
+    stream.on_closed = [this, alive] {
+        if (!alive.expired()) stream_.reset();
+    };
+    stream_ = transport_.open(std::move(request), std::move(stream));
+}
+
+void Elector::unfollow() {
+    if (stream_) transport_.cancel(*std::exchange(stream_, std::nullopt));
+}
+
+void Elector::hear() {
+    if (over_ || leading_) return;
+    heard_ = true;
+    if (waiting_) again();
+}
+
+bool Elector::may_act() {
+    if (over_ || !leading_) return false;
+    if (local() - held_since_ < options_.renew_within) return true;
+    over_ = true;
+    leading_ = false;
+    loop_.post([this, alive = std::weak_ptr<int>(alive_)] {
+        if (!alive.expired()) events_.lost();
     });
+    return false;
 }
 
 /// Whoever could not renew in time must not act: others will soon think that it has gone.
@@ -152,6 +212,7 @@ void Elector::lose() {
 
 void Elector::release(std::function<void()> done) {
     over_ = true;
+    unfollow();
     if (!leading_) return done();
     give_back(std::move(done), release_tries);
 }

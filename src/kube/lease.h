@@ -1,6 +1,7 @@
 // kube/lease.h - leader election: of several programs the one that holds a Lease works.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -47,6 +48,10 @@ api::Value held_lease(const LeaseOptions& options, const std::string& identity,
                       const api::Value& lease, Time now);
 
 /// Tries to hold a Lease for as long as it lives. Lives on one loop.
+///
+/// Who waits asks every `retry`, at the moment when the Lease ends, and as soon as a watch says
+/// that it has changed: what is given back is taken at once. Without the right to watch it goes
+/// without.
 class Elector {
 public:
     struct Events {
@@ -56,8 +61,17 @@ public:
     };
 
     Elector(Transport& transport, Loop& loop, LeaseOptions options, Events events);
+    ~Elector();
+    Elector(const Elector&) = delete;
+    Elector& operator=(const Elector&) = delete;
 
     void start() { ask(); }
+    /// Whether it may act at this moment: it leads, and has renewed in time. Asked before each
+    /// write (fence.h), for a program that stood still may go on in the middle of one. With the
+    /// first no after a yes it has lost, which is told in a task of its own.
+    bool may_act();
+    /// Another one led before this one, by what the Lease says. Requires: it has led.
+    bool had_predecessor() const { return lease_["spec"]["leaseTransitions"].integer_or(0) > 0; }
     /// Gives the Lease back when it is held; then `done`. Who may not any more says so in the log,
     /// and others wait until the Lease ends: nobody can tell them that this program has stopped.
     void release(std::function<void()> done);
@@ -71,6 +85,9 @@ private:
     void give_back_newer(std::function<void()> done, int tries);
     void tell_not_given_back(const net::Response& response) const;
     void again();
+    void follow();
+    void unfollow();
+    void hear();
     void check_time();
     void lose();
     Time local() const;
@@ -83,6 +100,11 @@ private:
     std::optional<LeaseSight> sight_;
     api::Value lease_;
     Time held_since_;  // When the write went out that the server took last; local.
+    std::optional<Transport::StreamId> stream_;  // Tells a follower of the Lease's changes.
+    Time follow_again_;                          // Not before; local.
+    std::int64_t round_ = 0;  // Of waiting; timers of an earlier one are ignored.
+    bool waiting_ = false;    // Nothing is under way but a timer.
+    bool heard_ = false;      // It has changed since it was asked for last.
     bool leading_ = false;
     bool over_ = false;
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);

@@ -1,12 +1,18 @@
 // kube/lease_test.cpp - who may take a Lease and when, without believing anybody else's clock.
 #include "kube/lease.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "api/json.h"
+#include "kube/fence.h"
 #include "kube/hand_loop_test.h"
 
 namespace muster::kube {
@@ -36,10 +42,32 @@ public:
         loop_.after(milliseconds(5),
                     [this, request, on_response] { on_response(answer(request)); });
     }
-    StreamId open(net::Request, Stream) override { return {}; }
-    void cancel(StreamId) override {}
+    StreamId open(net::Request request, Stream stream) override {
+        CHECK(request.path == "/apis/coordination.k8s.io/v1/namespaces/muster-system/leases");
+        CHECK(request.query_value("fieldSelector") == "metadata.name=muster");
+        const StreamId id{++opened};
+        loop_.after(milliseconds(5), [this, id, stream = std::move(stream)] {
+            const bool may = lets_watch;
+            stream.on_head(net::Response{may ? 200 : 403, {}, nullptr});
+            if (may) {
+                streams_[id] = stream;
+            } else {
+                stream.on_closed();
+            }
+        });
+        return id;
+    }
+    void cancel(StreamId id) override { streams_.erase(id); }
+    std::size_t watched() const { return streams_.size(); }
+    void break_streams() {
+        for (const auto& [id, stream] : std::exchange(streams_, {}))
+            stream.on_closed();
+    }
 
     api::Value lease;
+    bool lets_watch = true;
+    std::uint64_t opened = 0;
+    int asked = 0;
     bool is_up = true;
     bool lets_write = true;
 
@@ -48,6 +76,7 @@ private:
         net::Response response;
         response.body = make_bytes("{}");
         const bool writes = request.method != "GET";
+        if (!writes) ++asked;
         response.status = !is_up ? 503 : lease.is_null() && !writes ? 404 : 200;
         if (writes && !lets_write) response.status = 403;
         if (response.status != 200) return response;
@@ -60,6 +89,14 @@ private:
             response.status = fits ? 200 : 409;
             if (!fits) return response;
             lease = stored(std::move(written), std::to_string(++version_));
+            for (const auto& [id, stream] : streams_) {
+                loop_.after(milliseconds(5), [this, id = id] {
+                    const auto found = streams_.find(id);
+                    if (found == streams_.end()) return;
+                    const Stream told = found->second;
+                    told.on_piece("{}\n");
+                });
+            }
         }
         response.body = make_bytes(api::to_json(lease));
         return response;
@@ -67,6 +104,7 @@ private:
 
     Loop& loop_;
     int version_ = 0;
+    std::map<StreamId, Stream> streams_;
 };
 
 /// One who wants to lead.
@@ -138,9 +176,120 @@ TEST_CASE("a leader that gives its Lease back is followed at once") {
     election.pass(seconds(30));
     Candidate& second = election.follower();
     const auto done = election.give_back();
+    election.pass(milliseconds(100));
+    CHECK(*done);
+    CHECK(second.leads);
+    CHECK(election.server.watched() == 0);
+}
+
+TEST_CASE("a follower asks as often with the watch as without, and opens it again when it breaks") {
+    Election election;
+    election.pass(seconds(30));
+    const int asked = election.server.asked;
+    const auto opened = election.server.opened;
+    election.pass(seconds(20));
+    CHECK(election.server.asked - asked <= 22);  // Ten of each.
+    CHECK(election.server.opened == opened);
+    election.server.break_streams();
+    election.pass(seconds(5));
+    CHECK(election.server.watched() == 1);
+}
+
+TEST_CASE("a follower that may not watch asks, and takes what is free a round later") {
+    Election election;
+    election.server.lets_watch = false;
+    election.pass(seconds(50));
+    CHECK(election.server.opened == 1);
+    Candidate& second = election.follower();
+    const auto done = election.give_back();
     election.pass(seconds(2) + milliseconds(200));
     CHECK(*done);
     CHECK(second.leads);
+}
+
+TEST_CASE("a leader that stood still may not act, whichever of its timers comes first") {
+    HandLoop loop;
+    LeaseServer server{loop};
+    Duration slept;  // Of the program; its loop knows nothing of it.
+    LeaseOptions options = options_of("ann");
+    options.stopwatch = [&] { return loop.now() - start + slept; };
+    bool lost = false;
+    Elector elector(server, loop, options, {[] {}, [&] { lost = true; }, nullptr});
+    elector.start();
+    CHECK(!elector.may_act());
+    loop.pass(seconds(9));
+    CHECK(elector.may_act());
+    slept = seconds(14);
+    CHECK(!elector.may_act());
+    CHECK(!lost);  // Whoever asks is in the middle of something.
+    loop.pass({});
+    CHECK(lost);
+    CHECK(!elector.may_act());
+}
+
+TEST_CASE("an answer that was waited for too long makes no leader") {
+    HandLoop loop;
+    LeaseServer server{loop};
+    Duration slept;
+    LeaseOptions options = options_of("ann");
+    options.stopwatch = [&] { return loop.now() - start + slept; };
+    bool leads = false;
+    bool lost = false;
+    Elector elector(server, loop, options, {[&] { leads = true; }, [&] { lost = true; }, nullptr});
+    elector.start();
+    loop.pass(milliseconds(7));  // The Lease is being written.
+    slept = seconds(20);
+    loop.pass(milliseconds(100));
+    CHECK(!leads);
+    loop.pass(seconds(3));
+    CHECK(leads);
+    CHECK(elector.may_act());
+    CHECK(!lost);
+}
+
+TEST_CASE("through a fence go reads always, and writes while their sender may act") {
+    HandLoop loop;
+    LeaseServer server{loop};
+    bool may_act = true;
+    Fence fence(server, loop, [&] { return may_act; });
+    std::vector<int> answers;
+    const auto send = [&](const char* method) {
+        net::Request request;
+        request.method = method;
+        request.body = make_bytes("{}");
+        fence.send(request, [&](const net::Response& got) { answers.push_back(got.status); });
+    };
+    server.lease = stored(held_lease(options_of("ann"), "ann", {}, start), "1");
+    send("PUT");
+    loop.pass(seconds(1));
+    CHECK(answers == std::vector<int>{409});
+    may_act = false;
+    send("PATCH");
+    CHECK(answers.size() == 1);  // Never inside of `send`.
+    send("GET");
+    loop.pass(seconds(1));
+    CHECK(answers == std::vector<int>{409, 0, 200});
+}
+
+TEST_CASE("a fence knows how long a write that was never answered may still come to the server") {
+    HandLoop loop;
+    LeaseServer server{loop};
+    Fence fence(server, loop, [] { return true; });
+    const auto put = [&] {
+        net::Request request;
+        request.method = "PUT";
+        request.body = make_bytes("{}");
+        fence.send(request, [](const net::Response&) {});
+    };
+    put();
+    loop.pass(seconds(1));
+    CHECK(fence.in_doubt(seconds(5)) == Duration{});
+    server.is_up = false;
+    put();
+    loop.pass(seconds(1));
+    CHECK(fence.in_doubt(seconds(5)) == seconds(4));
+    loop.pass(seconds(9));
+    CHECK(fence.in_doubt(seconds(5)) == Duration{});
 }
 
 TEST_CASE("a Lease is given back also when it was renewed a moment ago") {

@@ -60,6 +60,9 @@ struct ClientOptions {
     /// HTTP/2: while much comes in little pieces, this long it is left in the socket, to be taken
     /// together. Zero: each is taken at once.
     Duration gather;
+    /// HTTP/2: asked when a request is about to go out, also when it has waited for a connection or
+    /// goes out a second time. No: it fails. Empty: always yes.
+    std::function<bool(const Request&)> may_go;
     std::size_t response_limit = 256 << 20;  // A larger whole answer fails.
     /// A kept connection may turn out dead: what cannot be repeated then fails.
     enum class Reuse { always, repeatable_only };

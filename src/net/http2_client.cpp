@@ -49,6 +49,7 @@ struct Http2Client::State : std::enable_shared_from_this<Http2Client::State> {
 
 void Http2Client::State::run(const Http2CallPtr& call) {
     if (call->cancelled) return;
+    if (options.may_go && !options.may_go(call->request)) return fail_later(call, too_late);
     if (wires.empty() || !session_on(*wires.rbegin()->second).takes_requests()) {
         if (const std::string why = connect(); !why.empty()) return fail_later(call, why);
     }

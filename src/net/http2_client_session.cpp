@@ -93,8 +93,13 @@ void Http2ClientSession::opened(Outlet& outlet) {
     };
     nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, std::size(settings));
     nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, window);
-    for (auto& call : std::exchange(waiting_, {}))
-        submit(call);
+    for (auto& call : std::exchange(waiting_, {})) {
+        if (options_.may_go && !options_.may_go(call->request)) {
+            call->fail(too_late);
+        } else {
+            submit(call);
+        }
+    }
     settle();
 }
 

@@ -36,6 +36,9 @@ struct Http2Call {
 };
 using Http2CallPtr = std::shared_ptr<Http2Call>;
 
+/// Why a request that may not go any more fails.
+constexpr const char* too_late = "not sent: its time was over before it could be";
+
 /// Carries calls over one connection. What the server says that it has not read comes back by
 /// `again`, to be sent over another connection.
 class Http2ClientSession final : public Session {

@@ -261,6 +261,36 @@ TEST_CASE("what comes in many little pieces is taken in bundles by a client that
     all.get_future().wait();
 }
 
+TEST_CASE("what had to wait for a connection does not go out when it may not any more") {
+    std::atomic<int> arrived{0};
+    Pair pair([&](const Request&, const std::shared_ptr<Responder>& responder) {
+        ++arrived;
+        responder->respond(Response{200, {}, make_bytes("")});
+    });
+    bool may_go = true;
+    ClientOptions options = pair.client_options;
+    options.may_go = [&](const Request& request) { return request.path == "/read" || may_go; };
+    std::promise<void> all;
+    std::vector<int> answers;
+    const auto send = [&](const std::string& path) {
+        pair.client->send(post(path, ""), [&](const Response& answer) {
+            answers.push_back(answer.status);
+            if (answers.size() == 3) all.set_value();
+        });
+    };
+    run_on(pair.loop, [&] {
+        pair.client = std::make_unique<Http2Client>(pair.loop, pair.target, options);
+        send("/write");  // There is no connection yet.
+        may_go = false;
+        send("/write");
+        send("/read");
+        CHECK(answers.empty());
+    });
+    all.get_future().wait();
+    CHECK(answers == std::vector<int>{0, 0, 200});
+    CHECK(arrived == 1);
+}
+
 TEST_CASE("a stream may be cancelled, and others opened, from inside of what it tells") {
     Pair pair([&](const Request& request, const std::shared_ptr<Responder>& responder) {
         responder->begin(plain());

@@ -23,7 +23,8 @@ void VirtualLoop::post(Task task) {
 Loop::TimerId VirtualLoop::after(Duration delay, Task task) {
     const std::uint64_t id = ++time_.last_timer_;
     if (dead_) return TimerId{id};
-    const Time due = time_.now_ + (delay > Duration{0} ? delay : Duration{0});
+    const Duration span = rate_ == 1000 ? delay : nanoseconds(delay.nanoseconds / rate_ * 1000);
+    const Time due = time_.now_ + (span > Duration{0} ? span : Duration{0});
     time_.timers_.emplace(std::pair(due, id), VirtualTime::Timer{this, std::move(task)});
     time_.due_[id] = due;
     return TimerId{id};
@@ -49,6 +50,21 @@ void VirtualLoop::kill() {
     }
 }
 
+void VirtualLoop::post_first(Task task) {
+    if (!dead_) tasks_.push_front(std::move(task));
+}
+
+Duration VirtualLoop::stopwatch() const {
+    const Duration since = time_.now_ - time_.start_;
+    return milliseconds(since.nanoseconds / 1'000'000 * rate_ / 1000);
+}
+
+void VirtualTime::freeze(VirtualLoop& loop, Duration span) {
+    loop.frozen_until_ = std::max(loop.frozen_until_, now_ + span);
+    // The time stops there.
+    timers_.emplace(std::pair(now_ + span, ++last_timer_), Timer{nullptr, [] {}});
+}
+
 VirtualLoop& VirtualTime::make_loop() {
     loops_.push_back(std::make_unique<VirtualLoop>(*this));
     return *loops_.back();
@@ -63,7 +79,7 @@ bool VirtualTime::step(Time end) {
     if (++ran_ > most_at_once) throw Broken{"tasks go on and on, and the time stands still"};
     std::vector<VirtualLoop*> ready;
     for (const auto& loop : loops_) {
-        if (!loop->tasks_.empty()) ready.push_back(loop.get());
+        if (!loop->tasks_.empty() && loop->frozen_until_ <= now_) ready.push_back(loop.get());
     }
     if (!ready.empty()) {
         VirtualLoop& loop = *ready[random_.below(ready.size())];
@@ -78,9 +94,14 @@ bool VirtualTime::step(Time end) {
     }
     const auto first = timers_.begin();
     const Loop::Task task = std::move(first->second.task);
+    VirtualLoop* const of = first->second.loop;
     move_to(first->first.first);
     due_.erase(first->first.second);
     timers_.erase(first);
+    if (of != nullptr && of->frozen_until_ > now_) {
+        of->tasks_.push_back(task);
+        return true;
+    }
     task();
     return true;
 }

@@ -31,18 +31,26 @@ public:
     /// Forgets all tasks and timers, now and from now on.
     void kill();
 
+    /// Before all that waits: the rest of a task in the middle of which the process stood still.
+    void post_first(Task task);
+    /// What a clock of this process that only goes forward shows.
+    Duration stopwatch() const;
+
 private:
     friend class VirtualTime;
     VirtualTime& time_;
     std::deque<Task> tasks_;
     bool dead_ = false;
-    Duration skew_{0};  // What this loop's clock shows beyond the true time.
+    Duration skew_{0};          // What this loop's clock shows beyond the true time.
+    std::int64_t rate_ = 1000;  // How many ms it counts in a true second, timers' spans too.
+    Time frozen_until_;
 };
 
 /// The time that all loops share, and the next task to run.
 class VirtualTime {
 public:
-    explicit VirtualTime(Random& random, Time start) : random_(random), now_(start) {}
+    explicit VirtualTime(Random& random, Time start)
+        : random_(random), start_(start), now_(start) {}
 
     /// The loop lives as long as this.
     VirtualLoop& make_loop();
@@ -59,6 +67,10 @@ public:
 
     /// A loop's clock jumps; timers are not moved (they count spans).
     void skew(VirtualLoop& loop, Duration by) { loop.skew_ = loop.skew_ + by; }
+    /// A loop's clock runs fast or slow from here on. Before its first timer.
+    void set_rate(VirtualLoop& loop, std::int64_t per_mille) { loop.rate_ = per_mille; }
+    /// The process of a loop stands still; what is due meanwhile runs when it goes on.
+    void freeze(VirtualLoop& loop, Duration span);
 
 private:
     friend class VirtualLoop;
@@ -69,6 +81,7 @@ private:
     };
 
     Random& random_;
+    Time start_;
     Time now_;
     std::vector<std::unique_ptr<VirtualLoop>> loops_;
     std::map<std::pair<Time, std::uint64_t>, Timer> timers_;

@@ -36,19 +36,17 @@ struct JobPass {
         result.events.push_back({job.key, "Normal", reason, std::move(message), ""});
     }
 
-    /// Changes the job to `wanted`; lists are replaced whole, so then nobody else may have written.
+    /// Changes the job to `wanted`, which was decided of what is seen: who has written since is
+    /// heard first. A start that comes late must not undo somebody else's stop.
     void change_job(const api::Value& wanted) {
         api::Value patch = merge_patch_between(job.value, wanted);
         if (patch.empty()) return;
-        bool has_lists = kind.put != nullptr;
-        for (const PodSet& set : pod_sets)
-            has_lists = has_lists || !set.list.empty();
         result.writes.push_back({.verb = Write::Verb::merge_patch,
                                  .key = job.key,
                                  .api_version = job.value["apiVersion"].text(),
                                  .subresource = "",
                                  .body = std::move(patch),
-                                 .version = has_lists ? job.version : 0,
+                                 .version = job.version,
                                  .uid = "",
                                  .propagation = ""});
     }

@@ -109,10 +109,13 @@ void follow_job(Pass& pass) {
     pass.change_workload(wanted);
 }
 
-/// Puts the templates back as the workload has them. A Job's may change only before its start.
-void restore_templates(Pass& pass) {
+enum class Restored { in_this_pass, later };
+
+/// Puts the templates back as the workload has them. A Job's may change only before its start: that
+/// is taken back first, and the rest is decided when it is seen.
+Restored restore_templates(Pass& pass) {
     const Value wanted = restored(pass.kind, pass.job.value, pass.workload->value);
-    if (merge_patch_between(pass.job.value, wanted).empty()) return;
+    if (merge_patch_between(pass.job.value, wanted).empty()) return Restored::in_this_pass;
     if (pass.kind.resource == jobs && pass.job.value["status"].has("startTime")) {
         pass.result.writes.push_back(
             {.verb = Write::Verb::merge_patch,
@@ -120,11 +123,13 @@ void restore_templates(Pass& pass) {
              .api_version = "batch/v1",
              .subresource = "status",
              .body = Value::object({{"status", Value::object({{"startTime", nullptr}})}}),
-             .version = 0,
+             .version = pass.job.version,
              .uid = "",
              .propagation = ""});
+        return Restored::later;
     }
     pass.change_job(wanted);
+    return Restored::in_this_pass;
 }
 
 bool is_quiet(const Pass& pass) {
@@ -142,7 +147,7 @@ void end_eviction(Pass& pass) {
         return;
     }
     if (!is_quiet(pass)) return;
-    restore_templates(pass);
+    if (restore_templates(pass) == Restored::later) return;
     Value status = pass.workload->value["status"];
     clear_admission(status, pass.now);
     pass.change_status(status);

@@ -96,5 +96,87 @@ TEST_CASE("who is preempted before its admission was written holds nothing, and 
     }
 }
 
+/// What a controller wants of every object that it watches.
+std::vector<Write> wanted(SmallQueues& world) {
+    std::vector<Write> writes;
+    for (const Controller& controller : world.controllers) {
+        for (const api::Key& key : world.keys_of(controller)) {
+            for (Write& write : controller.reconcile(world.seen, key, world.now).writes)
+                writes.push_back(std::move(write));
+        }
+    }
+    return writes;
+}
+
+/// The one that changes `field` of the spec of an object to `value`.
+const Write* change_of(const std::vector<Write>& writes, const api::GroupResource& resource,
+                       const char* field, bool value) {
+    for (const Write& write : writes) {
+        const api::Value& now = write.body["spec"][field];
+        if (write.key.resource == resource && now.is_boolean() && now.boolean_or(!value) == value)
+            return &write;
+    }
+    return nullptr;
+}
+
+TEST_CASE("a start that comes late does not undo the stop of who leads now") {
+    SmallQueues world;
+    world.job("train", "cpu: 2");
+    for (int i = 0; i < 20 && change_of(wanted(world), jobs, "suspend", false) == nullptr; ++i) {
+        for (const Write& write : wanted(world))
+            world.take(write);
+        for (const Write& write : world.planner.plan(world.seen, world.now).writes)
+            world.take(write);
+        world.now = world.now + milliseconds(150);
+    }
+    const std::vector<Write> of_the_old_leader = wanted(world);
+    const Write* start = change_of(of_the_old_leader, jobs, "suspend", false);
+    REQUIRE(start != nullptr);
+    CHECK(start->version == world.job_now("train")->version);
+    // The new one has started it and stopped it again.
+    REQUIRE(world.take(*start));
+    world.patch(world.job_now("train"), "{spec: {suspend: true}}");
+    CHECK_FALSE(world.take(*start));
+    CHECK(world.job_now("train")->value["spec"]["suspend"].boolean_or(false));
+}
+
+TEST_CASE("no patch of the queues' controllers goes without the version that it was decided of") {
+    SmallQueues world;
+    world.job("train", "cpu: 2");
+    int patches = 0;
+    const auto play = [&](int rounds) {
+        for (int i = 0; i < rounds; ++i) {
+            for (const Write& write : wanted(world)) {
+                if (write.verb == Write::Verb::merge_patch) {
+                    CAPTURE(to_text(write.key));
+                    CAPTURE(api::to_json(write.body));
+                    CHECK(write.version != 0);
+                    ++patches;
+                }
+                world.take(write);
+            }
+            for (const Write& write : world.planner.plan(world.seen, world.now).writes)
+                world.take(write);
+            world.now = world.now + milliseconds(150);
+        }
+    };
+    play(8);
+    REQUIRE_FALSE(world.job_now("train")->value["spec"]["suspend"].boolean_or(true));
+    // It has run, and is deactivated by a check: start time, templates, spec.active.
+    world.patch(world.job_now("train"),
+                "{spec: {template: {spec: {nodeSelector: {zone: a}}}}, status: {startTime: "
+                "'2026-01-01T00:00:00Z'}}");
+    world.patch(world.workload_of("train"),
+                "{status: {admissionChecks: [{name: budget, state: Rejected, message: 'no', "
+                "lastTransitionTime: '2026-01-01T00:00:00Z'}]}}");
+    play(12);
+    CHECK_FALSE(world.workload_of("train")->value["spec"]["active"].boolean_or(true));
+    CHECK_FALSE(has_admission(world.workload_of("train")->value));
+    CHECK(world.job_now("train")->value["spec"]["suspend"].boolean_or(false));
+    CHECK_FALSE(world.job_now("train")->value["status"].has("startTime"));
+    CHECK(world.job_now("train")->value.path("spec.template.spec.nodeSelector").empty());
+    CHECK(patches >= 5);
+}
+
 }  // namespace
 }  // namespace muster::control::queue

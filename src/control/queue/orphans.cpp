@@ -68,14 +68,19 @@ void go_on(const kube::Cache& seen, const kube::Object& workload, const LifePoli
     result.look_again = lived.look_again;
     const bool says_nothing = lived.status.empty() && workload.value["status"].is_null();
     auto write = status_write(workload, lived.status);
-    if (write && !says_nothing) result.writes.push_back(std::move(*write));
+    if (write && !says_nothing) {
+        // Whether it is deactivated as well is decided when this is seen: both demand the version
+        // that was.
+        result.writes.push_back(std::move(*write));
+        return;
+    }
     if (lived.deactivate == Lived::Deactivate::no) return;
     result.writes.push_back({.verb = Write::Verb::merge_patch,
                              .key = workload.key,
                              .api_version = std::string(kueue_api_version),
                              .subresource = "",
                              .body = Value::object({{"spec", Value::object({{"active", false}})}}),
-                             .version = 0,
+                             .version = workload.version,
                              .uid = "",
                              .propagation = ""});
 }

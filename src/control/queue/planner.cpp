@@ -167,6 +167,7 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
     fold(seen);
     const decide::Decision decision = decide_now(now);
     take(seen, decision);
+    evict_doubles();
     speak_again();
     const std::vector<api::Key> ripe = pace_.take_ripe(now);
     to_write_.insert(ripe.begin(), ripe.end());

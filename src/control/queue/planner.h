@@ -29,6 +29,8 @@ struct PlannerRim {
     std::function<bool()> may_decide = nullptr;     // While it says no, nothing is decided.
     std::shared_ptr<Metrics> metrics = nullptr;     // Null: nothing is counted.
     std::function<Duration()> stopwatch = nullptr;  // Null: durations are not measured.
+    /// Whether another operator decided before, of which something may come late. Null: none did.
+    std::function<bool()> had_predecessor = nullptr;
 };
 
 /// The planner of the queues. It is the only writer of admissions and of queues' status.
@@ -94,6 +96,9 @@ private:
     void finish_workload(const api::Key& key);
     void release(Entry& entry);
     void end_wrapper(Entry& entry, const api::Key& key, Quiet quiet);
+    // planner_doubles.cpp
+    void note_stranger(const api::Key& key, const Entry& entry, const decide::Assignment& held);
+    void evict_doubles();
     std::string workload_of_pod(const kube::Cache& seen, const kube::Object& pod) const;
     void mark_queues(const Entry& entry);
     void mark_if_moved(Entry& entry, const kube::Object& workload);
@@ -136,6 +141,7 @@ private:
     std::map<api::Key, api::Key> successors_;           // Of slices that are to be replaced.
     std::set<api::Key> ending_wrappers_;      // Their quota goes back when their pods are gone.
     std::map<api::Key, Eviction> evictions_;  // Of Workloads, decided and not yet seen.
+    std::set<api::Key> strangers_;  // Workloads seen to wait that somebody else admitted since.
     std::set<api::Key> queues_to_write_;  // ClusterQueues and what they name, LocalQueues, Cohorts.
     std::set<api::Key> moved_in_;         // LocalQueues whose workloads have moved, or that went.
     std::map<api::Key, std::string> led_to_;  // LocalQueues to the names of their ClusterQueues.

@@ -272,7 +272,8 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
         fold_successor(seen, key);
         return;
     }
-    if (metrics_ && !entries_.contains(key)) count_new(seen, *object);
+    const bool is_known = entries_.contains(key);
+    if (metrics_ && !is_known) count_new(seen, *object);
     Entry& entry = entry_of(*object, wanted_id(*object));
     if (entry.over && !object->is_terminating()) return;
     moved_.insert(entry.id);
@@ -297,6 +298,7 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
         if (replaced != nullptr) held = growth_of(std::move(held), held_by(*replaced));
         const Time reserved =
             fold_time(condition_of(object->value["status"], "QuotaReserved")["lastTransitionTime"]);
+        if (is_known && !entry.holds) note_stranger(key, entry, held);
         apply(state_, decide::WorkloadAdmitted{entry.id, held, reserved});
         entry.holds = true;
     } else if (!holds && entry.holds) {
