@@ -18,7 +18,8 @@ namespace {
 
 constexpr Time morning{1'700'000'000'000'000'000};
 constexpr Duration far_too_late = seconds(30);
-/// From the moment at which a double admission is to be seen to that at which it is undone.
+/// From the moment at which a double admission is to be seen to that at which it is undone, on a
+/// network that is healthy again.
 constexpr Duration undone_within = seconds(5);
 
 constexpr const char* ground = R"(
@@ -28,7 +29,7 @@ constexpr const char* ground = R"(
 ---
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default}}
 ---
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: WorkloadPriorityClass, metadata: {name: high}, value: 100}
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: WorkloadPriorityClass, metadata: {name: high}, value: 9}
 ---
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: WorkloadPriorityClass, metadata: {name: low}, value: 1}
 ---
@@ -70,7 +71,8 @@ public:
         Random& random = day_.random_;
         Duration late = milliseconds(static_cast<std::int64_t>(random.below(20)));
         const auto most = static_cast<std::uint64_t>(day_.bounds_.late.nanoseconds);
-        if (random.below(20) == 0)
+        const bool is_bad = day_.within_bounds_;  // Else one thing is late, far too late.
+        if (is_bad && random.below(20) == 0)
             late = nanoseconds(static_cast<std::int64_t>(random.below(most)));
         if (day_.next_admission_is_late_ && is_admission(request)) {
             day_.next_admission_is_late_ = false;
@@ -78,11 +80,11 @@ public:
             day_.user_loop_.post(
                 [day = &day_, place = place_] { day->end_operator(place, minutes(2)); });
         }
-        const bool is_lost = random.below(50) == 0;
+        const bool is_lost = is_bad && random.below(50) == 0;
         if (is_lost) own_.after(milliseconds(50), [on_response] { on_response(unreachable()); });
         // Of the time of the answer nothing is known either.
         Duration back = milliseconds(static_cast<std::int64_t>(random.below(20)));
-        if (random.below(20) == 0)
+        if (is_bad && random.below(20) == 0)
             back = milliseconds(static_cast<std::int64_t>(random.below(8000)));
         day_.weather_.after(
             late, [this, is_lost, back, request = std::move(request), on_response]() mutable {

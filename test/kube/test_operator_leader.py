@@ -1,4 +1,6 @@
 # test/kube/test_operator_leader.py - of two operators one works; the other takes over when it is killed or ends.
+import signal
+
 import pytest
 
 import access
@@ -51,6 +53,26 @@ def test_a_killed_leader_is_followed_when_its_lease_ends_and_one_that_ends_at_on
     until("the third waits", lambda: f"{holder(ground)} is working" in third.log.read_text())
     assert second.stop() == 0
     assert third.line() == "leading"
+
+
+def test_a_leader_that_stood_still_ends_when_it_goes_on(ground, start):
+    first = start()
+    assert first.line() == "leading" and first.line() == "ready"
+    held = holder(ground)
+    second = start()
+    until("the second waits", lambda: f"{held} is working" in second.log.read_text())
+    first.process.send_signal(signal.SIGSTOP)
+    assert second.line() == "leading" and second.line() == "ready"
+    ours = holder(ground)
+    team = Team(ground, cpu="1")
+    team.submit("meanwhile")
+    until("the second works", lambda: team.is_true("meanwhile", "Admitted"))
+    first.process.send_signal(signal.SIGCONT)
+    assert first.process.wait(timeout=60) == 1
+    assert "the Lease is lost" in first.log.read_text()
+    assert holder(ground) == ours
+    assert team.is_true("meanwhile", "Admitted")
+    assert second.stop() == 0
 
 
 def test_a_leader_whose_lease_is_taken_ends(ground, start):
