@@ -6,6 +6,13 @@
 #include "api/crd.h"
 
 namespace muster::cli {
+namespace {
+
+bool is_ours(const api::Value& metadata) {
+    return metadata["labels"][api::crd_label].text_or("") == api::crd_label_value;
+}
+
+}  // namespace
 
 MissingCrds missing_crds(const std::vector<const api::Kind*>& kinds, const api::Value& present) {
     std::map<std::string, const api::Value*> there;
@@ -15,14 +22,13 @@ MissingCrds missing_crds(const std::vector<const api::Kind*>& kinds, const api::
     for (const api::Kind* kind : kinds) {
         const std::string name = kind->plural + "." + kind->group;
         const auto found = there.find(name);
-        if (found == there.end()) {
-            missing.wanted.push_back(kind);
-        } else if (!(*found->second)["deletionTimestamp"].is_null()) {
+        const bool is_there = found != there.end();
+        if (is_there && !(*found->second)["deletionTimestamp"].is_null()) {
             missing.leaving.push_back(name);
-        } else if ((*found->second)["labels"][api::crd_label].text_or("") == api::crd_label_value) {
-            missing.wanted.push_back(kind);
-        } else {
+        } else if (is_there && !is_ours(*found->second)) {
             missing.others.push_back(name);
+        } else {
+            missing.wanted.push_back(kind);
         }
     }
     return missing;

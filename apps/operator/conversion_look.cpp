@@ -34,7 +34,9 @@ void ask_for_services(kube::Transport& transport, const std::shared_ptr<Look>& l
                            ": their definitions name the Service " + service.ns + "/" +
                            service.name +
                            ", which is not there. Let this program serve webhooks (--webhooks), or "
-                           "apply `muster crds --no-conversion`");
+                           "apply `muster crds --no-conversion --missing`; definitions that "
+                           "somebody else brought stay as they are then: take their "
+                           "spec.conversion away");
             });
     }
 }
