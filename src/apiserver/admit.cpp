@@ -141,7 +141,11 @@ StatusError refused_by_webhook(const api::Admission::Denial& denied) {
 
 void warn_of_host_name(Exchange& exchange, const api::Kind& kind, std::string_view name) {
     const bool is_pod = is_core(kind, "pods");
-    if (!is_pod && !makes_pods(kind)) return;
+    static constexpr std::string_view others[] = {"replicasets", "replicationcontrollers",
+                                                  "cronjobs"};
+    const bool in_names = makes_pods(kind) || std::find(std::begin(others), std::end(others),
+                                                        kind.plural) != std::end(others);
+    if (!is_pod && !in_names) return;
     std::string problems;
     constexpr std::size_t label_max = 63;
     if (name.size() > label_max) problems = "must be no more than 63 characters";

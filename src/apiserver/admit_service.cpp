@@ -35,6 +35,11 @@ void set_address(Context& context, const api::Kind& kind, Value& service, const 
             throw invalid(kind, name,
                           {invalid_value("spec.clusterIPs[0]", wanted, "may not change once set")});
         }
+        if (wanted.find_first_not_of("0123456789abcdef.:") != std::string::npos) {
+            throw invalid(
+                kind, name,
+                {invalid_value("spec.clusterIPs[0]", wanted, "must be a valid IP address")});
+        }
         const std::string shown = "[\"" + wanted + "\"]";
         if (!context.addresses.contains(wanted)) {
             throw invalid(kind, name,

@@ -289,6 +289,22 @@ TEST_CASE("finalizers hold an object until they are gone") {
     CHECK(server.get(maps + "/m")->status == 404);
 }
 
+TEST_CASE("an object that breaks its schema hears of all else that is wrong as well") {
+    TestServer server;
+    const ReplyPtr bad = server.post(
+        "/apis/batch/v1/namespaces/default/jobs",
+        R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j"},"spec":{"parallelism":-1,)"
+        R"("completionMode":"Nothing","template":{"spec":{"restartPolicy":"Always"}}}})");
+    CHECK(bad->status == 422);
+    std::string fields;
+    const api::Value causes = bad->json()["details"]["causes"];
+    for (const api::Value& cause : causes.items())
+        fields += cause["field"].text() + " ";
+    CHECK(fields ==
+          "spec.completionMode spec.parallelism spec.template.spec.containers "
+          "spec.template.spec.restartPolicy ");
+}
+
 TEST_CASE("a finalizer is a qualified name, and in built-in kinds one with a domain") {
     TestServer server;
     const ReplyPtr bad =

@@ -66,6 +66,18 @@ bool is_apply(const Exchange& exchange) {
     return body_type(exchange.request) == BodyType::apply_patch;
 }
 
+/// A patch that makes something else cannot be processed; what is sent so is a bad request.
+[[noreturn]] void refuse_type(const Exchange& exchange, const Value& object, const char* field,
+                              const std::string& why) {
+    if (exchange.route.verb != "patch" || is_apply(exchange)) throw bad_request(why);
+    if (!exchange.kind->custom) throw StatusError(Reason::invalid, why, patch_details(why));
+    Value details = patch_details(why, field);
+    details.set("name", exchange.route.name);
+    details.set("group", api::parse_group_version(object["apiVersion"].text()).group);
+    details.set("kind", object["kind"].text());
+    throw StatusError(Reason::invalid, why, std::move(details));
+}
+
 /// apiVersion and kind must be those of the path. Built-in kinds may leave them out.
 void check_type(const Exchange& exchange, Value& object) {
     const api::Kind& kind = *exchange.kind;
@@ -81,19 +93,16 @@ void check_type(const Exchange& exchange, Value& object) {
         throw bad_request("Object 'apiVersion' is missing in '" +
                           api::to_json(object).substr(0, shown_body) + "'");
     }
-    // A patch that makes something else cannot be processed; what is sent so is a bad request.
-    const bool made = exchange.route.verb == "patch" && !is_apply(exchange);
-    const Reason reason = made ? Reason::invalid : Reason::bad_request;
     if (!given_version.empty() && given_version != api_version) {
-        throw StatusError(reason, "the API version in the data (" + given_version +
-                                      ") does not match the expected API version (" + api_version +
-                                      ")");
+        refuse_type(exchange, object, "apiVersion",
+                    "the API version in the data (" + given_version +
+                        ") does not match the expected API version (" + api_version + ")");
     }
     if (!given_kind.empty() && given_kind != kind.kind) {
-        throw StatusError(reason, given_kind + " in version \"" + exchange.version->name +
-                                      "\" cannot be handled as a " + kind.kind +
-                                      ": the kind in the data (" + given_kind +
-                                      ") does not match the expected kind (" + kind.kind + ")");
+        refuse_type(exchange, object, "kind",
+                    given_kind + " in version \"" + exchange.version->name +
+                        "\" cannot be handled as a " + kind.kind + ": the kind in the data (" +
+                        given_kind + ") does not match the expected kind (" + kind.kind + ")");
     }
     if (given_version.empty()) object.set("apiVersion", api_version);
     if (given_kind.empty()) object.set("kind", kind.kind);
@@ -109,13 +118,6 @@ std::string joined(const std::vector<std::string>& texts) {
 std::string cannot_handle(const Exchange& exchange) {
     return exchange.kind->kind + " in version \"" + exchange.version->name +
            "\" cannot be handled as a " + exchange.kind->kind + ": ";
-}
-
-/// The cause of a patch that makes what cannot be read.
-Value patch_details(const std::string& text) {
-    const Value cause =
-        Value::object({{"reason", "FieldValueInvalid"}, {"message", text}, {"field", "patch"}});
-    return Value::object({{"causes", Value::array({cause})}});
 }
 
 /// Answers unknown and duplicate fields as the client wants: refuse, warn or drop.
@@ -153,13 +155,48 @@ void check_strictly(Exchange& exchange, const api::Schema& schema, const Value& 
         exchange.warnings.push_back(std::move(complaint));
 }
 
+/// What cannot be decoded: the sender's fault, or that of a patch that makes it.
+[[noreturn]] void refuse_unreadable(const Exchange& exchange, const api::FieldError& error) {
+    const std::string text = error.field + ": " + error.text;
+    if (exchange.route.verb == "patch" && !is_apply(exchange)) {
+        throw StatusError(Reason::invalid, "\"\" is invalid: patch: " + text, patch_details(text));
+    }
+    throw bad_request(cannot_handle(exchange) + text);
+}
+
 /// The metadata of all kinds is typed.
 void check_metadata_types(const Exchange& exchange, const std::vector<api::FieldError>& wrong) {
-    if (exchange.route.verb == "patch") return;  // What a patch makes is invalid.
     for (const api::FieldError& error : wrong) {
         if (error.reason == "FieldValueTypeInvalid" && error.field.starts_with("metadata."))
-            throw bad_request(cannot_handle(exchange) + error.field + ": " + error.text);
+            refuse_unreadable(exchange, error);
     }
+}
+
+/// Go's decoders find what is no base64 and no time; here the schema does.
+bool is_unreadable(const api::FieldError& error) {
+    return error.text.ends_with("must be base64 text") ||
+           error.text.ends_with("must be of type date-time");
+}
+
+/// What else is wrong with an object of a built-in kind that breaks its schema: all faults are told
+/// at once.
+void add_other_faults(const api::Kind& kind, Value object, std::vector<api::FieldError>& wrong) {
+    if (kind.validate == nullptr) return;
+    constexpr const char* nobodys = "00000000-0000-0000-0000-000000000000";
+    // A Job's selector comes from its uid.
+    if (object["metadata"].is_object() && object["metadata"]["uid"].text_or("").empty())
+        object.at("metadata").set("uid", nobodys);
+    if (kind.defaulting != nullptr) kind.defaulting(object);
+    const auto told = [&](const std::string& field) {
+        return std::any_of(wrong.begin(), wrong.end(), [&](const api::FieldError& error) {
+            return error.field.starts_with(field) || field.starts_with(error.field);
+        });
+    };
+    std::vector<api::FieldError> others;
+    for (api::FieldError& error : kind.validate(object, nullptr)) {
+        if (!told(error.field)) others.push_back(std::move(error));
+    }
+    wrong.insert(wrong.end(), others.begin(), others.end());
 }
 
 /// Built-in kinds are typed: a wrong type cannot be decoded at all. Custom ones are invalid, and
@@ -180,18 +217,14 @@ void check_types(const Exchange& exchange, const api::Schema& schema, const Valu
         }
         return;
     }
+    const bool patched = exchange.route.verb == "patch" && !is_apply(exchange);
     for (const api::FieldError& error : wrong) {
-        if (error.reason != "FieldValueTypeInvalid") continue;
-        const std::string text = error.field + ": " + error.text;
-        if (exchange.route.verb == "patch" && !is_apply(exchange)) {
-            throw StatusError(Reason::invalid, "\"\" is invalid: patch: " + text,
-                              patch_details(text));
-        }
-        throw bad_request(cannot_handle(exchange) + text);
+        if (error.reason == "FieldValueTypeInvalid" || (patched && is_unreadable(error)))
+            refuse_unreadable(exchange, error);
     }
-    if (!wrong.empty()) {
-        throw invalid(*exchange.kind, object["metadata"]["name"].text_or(""), wrong);
-    }
+    if (wrong.empty()) return;
+    add_other_faults(*exchange.kind, object, wrong);
+    throw invalid(*exchange.kind, object["metadata"]["name"].text_or(""), wrong);
 }
 
 /// In metadata nothing and an empty map or list are the same.

@@ -27,8 +27,14 @@ void complain(std::vector<api::FieldError>& errors, const std::string& field,
 std::vector<std::string> name_faults(const api::Kind& kind, std::string_view name) {
     if (kind.group == "rbac.authorization.k8s.io") return path_segment_faults(name);
     if (kind.group.empty() && kind.plural == "namespaces") return dns1123_label_faults(name);
-    if (kind.group.empty() && kind.plural == "services") return dns1035_label_faults(name);
-    return dns1123_subdomain_faults(name);
+    if (kind.group.empty() && kind.plural == "services") return dns1123_label_faults(name);
+    if (kind.group == "apps" && kind.plural == "statefulsets") return dns1123_label_faults(name);
+    std::vector<std::string> faults = dns1123_subdomain_faults(name);
+    // Names of its Jobs are eleven characters longer.
+    constexpr std::size_t cron_job_max = 52;
+    if (kind.group == "batch" && kind.plural == "cronjobs" && name.size() > cron_job_max)
+        faults.push_back("must be no more than " + std::to_string(cron_job_max) + " characters");
+    return faults;
 }
 
 void check_labels(const Value& labels, std::vector<api::FieldError>& errors) {
@@ -158,6 +164,10 @@ void fill_new_name(Context& context, Exchange& exchange, Value& object) {
         name = exchange.chosen_name;
         metadata.set("name", name);
     }
+    if (name.empty() && kind.group.empty() && kind.plural == "limitranges") {
+        name = context.random.uuid();
+        metadata.set("name", name);
+    }
     if (name.empty()) {
         throw invalid(kind, "",
                       {required_value("metadata.name", "name or generateName is required")});
@@ -183,7 +193,9 @@ void check_unconditional(const api::Kind& kind, const std::string& name) {
                                                 "Invalid value: 0: must be specified for an "
                                                 "update"}};
     if (kind.custom) throw invalid(kind, name, missing);
-    if (kind.group == "admissionregistration.k8s.io" || kind.group == "coordination.k8s.io")
+    static constexpr std::string_view groups[] = {"admissionregistration.k8s.io",
+                                                  "coordination.k8s.io", "node.k8s.io", "policy"};
+    if (std::find(std::begin(groups), std::end(groups), kind.group) != std::end(groups))
         throw invalid(kind.resource(), name, missing);
 }
 
@@ -246,11 +258,21 @@ void check_no_uid(const Exchange& exchange, const Value& object) {
 
 bool has_generation(const api::Kind& kind) {
     if (kind.custom) return true;
-    if (kind.group == "batch" || kind.group == "apps" || kind.group == "scheduling.k8s.io" ||
-        kind.group == "apiextensions.k8s.io" || kind.group == "admissionregistration.k8s.io") {
-        return true;
-    }
-    return kind.group.empty() && kind.plural == "pods";
+    static constexpr std::string_view groups[] = {"batch",
+                                                  "apps",
+                                                  "scheduling.k8s.io",
+                                                  "apiextensions.k8s.io",
+                                                  "admissionregistration.k8s.io",
+                                                  "policy",
+                                                  "discovery.k8s.io",
+                                                  "networking.k8s.io"};
+    static constexpr std::string_view in_core[] = {"pods", "podtemplates",
+                                                   "replicationcontrollers"};
+    const auto has = [](const auto& list, const std::string& name) {
+        return std::find(std::begin(list), std::end(list), name) != std::end(list);
+    };
+    if (kind.group.empty()) return has(in_core, kind.plural);
+    return kind.plural != "controllerrevisions" && has(groups, kind.group);
 }
 
 void count_generation(const api::Kind& kind, std::string_view subresource, const Value& old,
@@ -265,6 +287,9 @@ void count_generation(const api::Kind& kind, std::string_view subresource, const
     // What a rollout looks at beside the spec.
     bool differs = subresource.empty() && kind.group == "apps" && kind.plural == "deployments" &&
                    !(object["metadata"]["annotations"] == old["metadata"]["annotations"]);
+    // Whose labels say what they belong to.
+    if (kind.plural == "endpointslices")
+        differs = differs || !(object["metadata"]["labels"] == old["metadata"]["labels"]);
     for (const auto& member : object.members()) {
         if (counts(member.key) && !(member.value == old[member.key])) differs = true;
     }

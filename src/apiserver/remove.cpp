@@ -45,15 +45,17 @@ Value options_of_query(const net::Request& request) {
     return options;
 }
 
-/// Dependents of a Job survive it unless asked for otherwise, as in batch/v1 of the reference.
+/// Dependents of the oldest kinds survive them unless asked for otherwise.
 bool orphans_by_default(const Exchange& exchange, const api::Kind& kind) {
-    return kind.group == "batch" && kind.plural == "jobs" && !exchange.request.peer.trusted;
+    const bool of_old =
+        (kind.group == "batch" && kind.plural == "jobs") || is_core(kind, "replicationcontrollers");
+    return of_old && !exchange.request.peer.trusted;
 }
 
 /// Said once, whatever comes of the request.
 void warn_of_orphans(Exchange& exchange, const Value& options) {
     if (!options["propagationPolicy"].is_null() || !options["orphanDependents"].is_null() ||
-        !orphans_by_default(exchange, *exchange.kind)) {
+        exchange.kind->group != "batch" || !orphans_by_default(exchange, *exchange.kind)) {
         return;
     }
     exchange.warnings.emplace_back(
@@ -100,9 +102,13 @@ void check_preconditions(const api::Kind& kind, std::string_view name, const New
 /// Finalizers that tell the garbage collector how to treat dependents.
 void set_propagation(Exchange& exchange, const api::Kind& kind, const Value& options,
                      Value& object) {
+    // Nothing is collected with an event; a namespace that is on its way is asked once.
+    const bool ends = !object["metadata"]["deletionTimestamp"].is_null();
+    if (kind.plural == "events" || (is_core(kind, "namespaces") && ends)) return;
     std::string policy = options["propagationPolicy"].text();
     if (policy.empty() && options["orphanDependents"].is_boolean()) {
-        policy = options["orphanDependents"].as_boolean() ? "Orphan" : "Background";
+        const char* collected = is_core(kind, "namespaces") ? "Foreground" : "Background";
+        policy = options["orphanDependents"].as_boolean() ? "Orphan" : collected;
     }
     if (policy.empty()) {
         if (!orphans_by_default(exchange, kind)) return;
@@ -158,6 +164,7 @@ bool answers_with_object(const api::Kind& kind) {
         "pods",          "services",          "serviceaccounts",
         "podtemplates",  "persistentvolumes", "persistentvolumeclaims",
         "resourcequotas"};
+    if (kind.group == "storage.k8s.io") return true;
     return kind.group.empty() &&
            std::find(std::begin(kinds), std::end(kinds), kind.plural) != std::end(kinds);
 }
@@ -278,11 +285,14 @@ void serve_delete(Context& context, const ExchangePtr& exchange) {
     warn_of_orphans(*exchange, removing.options);
     removing.ns = exchange->route.ns;
     removing.name = exchange->route.name;
-    removing.done = [&context, exchange](const Removal& removal) {
-        guarded(exchange, [&context, exchange, removal] {
+    // Only who says so in these words hears that it is not over.
+    const bool waits = !removing.options["orphanDependents"].boolean_or(true);
+    removing.done = [&context, exchange, waits](const Removal& removal) {
+        guarded(exchange, [&context, exchange, waits, removal] {
             const api::Kind& kind = *exchange->kind;
             if (!removal.gone || answers_with_object(kind)) {
-                send_object(context, *exchange, 200, *removal.last.object, removal.last.bytes);
+                const int code = waits && !removal.gone ? 202 : 200;
+                send_object(context, *exchange, code, *removal.last.object, removal.last.bytes);
                 return;
             }
             Value details = Value::object({{"name", exchange->route.name}});

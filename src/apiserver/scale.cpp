@@ -47,7 +47,8 @@ const api::Schema& scale_schema() {
 void check_scale_types(const Value& wanted) {
     for (const api::FieldError& error : api::validate(scale_schema(), wanted)) {
         throw StatusError(Reason::invalid,
-                          "\"\" is invalid: patch: " + error.field + ": " + error.text);
+                          "\"\" is invalid: patch: " + error.field + ": " + error.text,
+                          patch_details(error.field + ": " + error.text));
     }
 }
 
@@ -107,10 +108,10 @@ void check_wanted(const Exchange& exchange, const Value& present, const Value& w
         throw modified(kind.resource(), name);
     const std::int64_t replicas = wanted["spec"]["replicas"].integer_or(0);
     if (replicas >= 0) return;
-    throw StatusError(Reason::invalid, "Scale.autoscaling \"" + name +
-                                           "\" is invalid: spec.replicas: Invalid value: " +
-                                           std::to_string(replicas) +
-                                           ": must be greater than or equal to 0");
+    api::FieldError error{
+        "FieldValueInvalid", "spec.replicas",
+        "Invalid value: " + std::to_string(replicas) + ": must be greater than or equal to 0"};
+    throw invalid(api::GroupResource{"autoscaling", "Scale"}, name, {std::move(error)});
 }
 
 /// Changes a stored object as the request wants its Scale.

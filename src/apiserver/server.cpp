@@ -161,7 +161,8 @@ void serve_resource(Context& context, const ExchangePtr& exchange) {
     } else if (verb == "deletecollection" && !status && !is_namespaces(*exchange->kind)) {
         serve_delete_collection(context, exchange);
     } else {
-        throw method_not_allowed();
+        throw exchange->kind->custom ? method_not_allowed(exchange->kind->resource())
+                                     : method_not_allowed();
     }
 }
 

@@ -138,6 +138,12 @@ StatusError bad_request(const std::string& message) {
     return {Reason::bad_request, message};
 }
 
+Value patch_details(const std::string& why, const char* field) {
+    const Value cause =
+        Value::object({{"reason", "FieldValueInvalid"}, {"message", why}, {"field", field}});
+    return Value::object({{"causes", Value::array({cause})}});
+}
+
 StatusError unauthorized() {
     return {Reason::unauthorized, "Unauthorized"};
 }
@@ -155,6 +161,12 @@ StatusError page_not_found() {
 StatusError method_not_allowed() {
     return {Reason::method_not_allowed,
             "the server does not allow this method on the requested resource", Value::object()};
+}
+
+StatusError method_not_allowed(const api::GroupResource& resource) {
+    return {Reason::method_not_allowed,
+            "the server does not allow this method on the requested resource",
+            details_of(resource, "")};
 }
 
 StatusError expired(const std::string& message) {

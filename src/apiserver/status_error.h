@@ -63,10 +63,14 @@ StatusError invalid(const api::GroupResource& resource, std::string_view name,
 /// Options beside the object ("ListOptions") that are wrong.
 StatusError invalid_options(std::string_view kind, const std::vector<api::FieldError>& errors);
 StatusError bad_request(const std::string& message);
+/// The details of a patch that makes what cannot be read, or something else.
+api::Value patch_details(const std::string& why, const char* field = "patch");
 StatusError unauthorized();
 StatusError no_such_resource();
 StatusError page_not_found();
 StatusError method_not_allowed();
+/// Of a custom kind, whose handler names it.
+StatusError method_not_allowed(const api::GroupResource& resource);
 StatusError expired(const std::string& message);
 StatusError unavailable(const std::string& message);
 

@@ -261,6 +261,8 @@ void serve_subresource(Context& context, const ExchangePtr& exchange) {
         serve_token_request(context, exchange);
     } else if (subresource == "scale" && !kind.scale_spec_path.empty()) {
         serve_scale(context, exchange);
+    } else if (kind.custom) {
+        throw not_found(kind.resource(), route.name);
     } else {
         throw no_such_resource();
     }

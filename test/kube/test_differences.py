@@ -36,7 +36,7 @@ def of_kind(subject: subjects.Subject, case):
 def test_objects(world, subject):
     world.ran.add(f"objects {subject}")
     cases = [*cases_objects.CASES, *cases_applies.OF_EVERY_KIND, *cases_lists.OF_EVERY_KIND]
-    check(world, [of_kind(subject, case) for case in cases])
+    check(world, [of_kind(subject, case) for case in cases if case is not cases_objects.contents or subject.kind not in subjects.KEPT])
 
 
 @pytest.mark.parametrize("kind", SOME)

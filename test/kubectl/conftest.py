@@ -1,4 +1,5 @@
-# test/kubectl/conftest.py - the real kubectl, in the oldest and the newest version that must work, on one `muster up`.
+# test/kubectl/conftest.py - the real kubectl, in the oldest and the newest version that must work, on one `muster up`; and the
+# newest on the real Kubernetes with `muster operator`, where the same words must do the same.
 import json
 import os
 import pathlib
@@ -13,17 +14,9 @@ import yaml
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
-def load_e2e_conftest():
-    """The module of test/e2e that runs a Muster; its name is taken by this file."""
-    import importlib.util
-    spec = importlib.util.spec_from_file_location("e2e_conftest", ROOT / "test/e2e/conftest.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["e2e_conftest"] = module
-    spec.loader.exec_module(module)
-    return module
+sys.path.insert(0, str(ROOT / "test"))
+import e2e_servers as e2e  # noqa: E402  (in the folder just named)
 
-
-e2e = load_e2e_conftest()
 VERSIONS = ["v0.32.3", "v0.36.3"]
 
 
@@ -33,15 +26,39 @@ def binary(version: str) -> str:
     return done.stdout.strip().splitlines()[-1]
 
 
-@pytest.fixture(scope="session")
-def muster():
+def pytest_configure(config):
+    config.addinivalue_line("markers", "muster_up(reason): is played on `muster up` only, and why")
+
+
+def pytest_collection_modifyitems(config, items):
+    """On Kubernetes the newest kubectl plays what needs no more than an API server and a node that runs commands."""
+    def is_played(item) -> bool:
+        params = getattr(item, "callspec", None) and item.callspec.params or {}
+        if params.get("muster") != "kubernetes":
+            return True
+        return item.get_closest_marker("muster_up") is None and params.get("kubectl", VERSIONS[-1]) == VERSIONS[-1]
+
+    left = [item for item in items if not is_played(item)]
+    items[:] = [item for item in items if is_played(item)]
+    config.hook.pytest_deselected(items=left)
+
+
+@pytest.fixture(scope="session", params=["muster up", "kubernetes"])
+def muster(request):
+    """Whichever server it is, with the queues of the documents and a node that is named laptop."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-kubectl-"))
-    made = e2e.Muster(folder, ["laptop:cpu=8,memory=8Gi"]).start()
-    made.env["KUBECACHEDIR"] = str(folder / "cache")
-    made.apply(e2e.QUEUES)
-    yield made
-    made.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+    if request.param == "kubernetes":
+        made = e2e.Operator(e2e.MUSTER, folder, e2e.NODE)
+    else:
+        made = e2e.Muster(folder, ["laptop:cpu=8,memory=8Gi"])
+    try:
+        made.start()
+        made.env["KUBECACHEDIR"] = str(folder / "cache")
+        made.apply(e2e.QUEUES)
+        yield made
+    finally:
+        made.close() if request.param == "kubernetes" else made.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Kubectl:

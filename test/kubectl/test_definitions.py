@@ -49,14 +49,14 @@ spec:
                   type: object
                   required: [name, template]
                   properties:
-                    name: {type: string}
+                    name: {type: string, maxLength: 63}
                     replicas: {type: integer, format: int32, default: 1}
                     template:
                       type: object
                       x-kubernetes-preserve-unknown-fields: true
             x-kubernetes-validations:
             - rule: "!has(self.replicatedJobs) || self.replicatedJobs.all(j, j.name.size() < 20)"
-              messageExpression: "'a name of ' + string(self.replicatedJobs.size()) + ' jobs is too long'"
+              messageExpression: "self.replicatedJobs.size() == 1 ? 'a name of 1 jobs is too long' : 'a name of several is too long'"
           status:
             type: object
             properties:

@@ -6,7 +6,7 @@ import urllib.request
 
 import pytest
 
-from e2e_conftest import job
+from e2e_servers import job
 
 POD = """
 apiVersion: v1
@@ -86,14 +86,19 @@ def test_describe(kubectl, sleeper):
         assert word in said, said
     node = kubectl("describe", "node", "laptop")
     assert "Allocated resources" in node
-    for pages in ("hugepages-1Gi", "hugepages-2Mi"):
-        assert re.search(rf"^  {pages} +0 \(0%\) +0 \(0%\)$", node, re.M), node
     for kind in ("namespace/" + kubectl.ns, "clusterqueue/cluster-queue", "serviceaccount/default"):
         assert kind.split("/")[1] in kubectl("describe", kind)
     kubectl("create", "configmap", "described", "--from-literal=a=b")
     assert "a:" in kubectl("describe", "configmap", "described")
     kubectl("create", "secret", "generic", "described", "--from-literal=a=b")
     assert "1 bytes" in kubectl("describe", "secret", "described")
+
+
+@pytest.mark.muster_up("the node played on Kubernetes says nothing of huge pages")
+def test_a_node_says_that_it_has_no_huge_pages(kubectl):
+    node = kubectl("describe", "node", "laptop")
+    for pages in ("hugepages-1Gi", "hugepages-2Mi"):
+        assert re.search(rf"^  {pages} +0 \(0%\) +0 \(0%\)$", node, re.M), node
 
 
 def test_create_sends_protobuf(kubectl):
@@ -186,6 +191,7 @@ def test_logs(kubectl, sleeper):
     assert "NotFound" in kubectl("logs", "nothing", check=False)
 
 
+@pytest.mark.muster_up("the node played on Kubernetes lets nobody in")
 def test_exec_attach_and_cp(kubectl, sleeper, tmp_path):
     said = kubectl("exec", sleeper, "--", "sh", "-c", "echo inside; hostname")
     assert said.split()[:2] == ["inside", "sleeper"]
@@ -199,6 +205,7 @@ def test_exec_attach_and_cp(kubectl, sleeper, tmp_path):
     assert (tmp_path / "back").read_text() == (tmp_path / "sent").read_text()
 
 
+@pytest.mark.muster_up("the node played on Kubernetes lets nobody in")
 def test_port_forward(kubectl):
     kubectl("apply", "-f", "-", input=pod("web").replace(
         'sh, -c, "echo awake; sleep 600"', 'python3, "-m", "http.server", "8000", "-d", "/usr/share/common-licenses"')
@@ -269,6 +276,7 @@ def test_scale(kubectl):
     kubectl("delete", "deployment", "scaled")
 
 
+@pytest.mark.muster_up("a cluster has what is not there")
 def test_what_is_not_there_says_so(kubectl):
     assert "Metrics API not available" in kubectl("top", "nodes", check=False)
     assert "Metrics API not available" in kubectl("top", "pods", check=False)
@@ -290,6 +298,7 @@ def test_rollout(kubectl):
     kubectl("delete", "deployment", "rolled")
 
 
+@pytest.mark.muster_up("the node played on Kubernetes writes no events")
 def test_events(kubectl, sleeper):
     said = kubectl("events", "--for", "pod/" + sleeper)
     assert "Scheduled" in said and "Started" in said, said
@@ -322,7 +331,7 @@ def test_rights(kubectl):
     assert "yes" in kubectl("auth", "can-i", "create", "jobs")
     assert "no" in kubectl("auth", "can-i", "create", "jobs", "--as=nobody", check=False)
     assert "*.*" in kubectl("auth", "can-i", "--list")
-    assert "kubernetes-admin" in kubectl("auth", "whoami")
+    assert "system:masters" in kubectl("auth", "whoami")
     assert "forbidden" in kubectl("get", "secrets", "--as=nobody", check=False).lower()
     kubectl("create", "serviceaccount", "robot")
     token = kubectl("create", "token", "robot").strip()
@@ -365,7 +374,7 @@ def test_explain(kubectl):
     assert "nominalQuota" in kubectl("explain", "clusterqueue.spec.resourceGroups.flavors.resources")
     assert "restartPolicy" in kubectl("explain", "pod.spec")
     assert "rayStartParams" in kubectl("explain", "raycluster.spec.headGroupSpec")
-    assert "<Object>" in kubectl("explain", "job", "--recursive")
+    assert "restartPolicy" in kubectl("explain", "job", "--recursive")
     assert "does not exist" in kubectl("explain", "pod.nothing", check=False)
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from e2e_conftest import MUSTER, job
+from e2e_servers import MUSTER, job
 
 OBJECTS = """
 apiVersion: v1
@@ -87,6 +87,8 @@ spec:
       - {name: main, image: busybox, command: ["sleep", "5"], env: [{name: A, value: b}], ports: [{containerPort: 80}],
          resources: {requests: {cpu: 1}}, volumeMounts: [{name: v, mountPath: /v}]}
 """
+
+pytestmark = pytest.mark.muster_up("it compares two clients, and both ask the same server; the servers are compared in test/kube")
 
 AGE = re.compile(r"(?<![\w.:/-])(\d+[smhdy])+(?![\w.:/-])")
 WHEN = re.compile(r"\b\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}")

@@ -13,8 +13,8 @@ namespace {
 
 /// Replicas, and the template as any pod has it: equal templates must be equal after defaulting.
 Value* default_pods_of(Value& object) {
-    Value* spec = object_in(object, "spec");
-    if (spec == nullptr) return nullptr;
+    Value* spec = &fill(object, "spec", Value::object());
+    if (!spec->is_object()) return nullptr;
     fill(*spec, "replicas", 1);
     Value* pod_template = object_in(*spec, "template");
     Value* pod_spec = pod_template == nullptr ? nullptr : object_in(*pod_template, "spec");
@@ -108,6 +108,7 @@ void check_strategy(const Value& spec, const Path& path, FieldErrors& errors) {
         }
         return;
     }
+    if (strategy["type"].text_or("") != "RollingUpdate") return;  // The schema says so.
     const Path inside = at.child("rollingUpdate");
     check_part(rolling["maxSurge"], inside.child("maxSurge"), errors);
     check_part(rolling["maxUnavailable"], inside.child("maxUnavailable"), errors);
@@ -129,9 +130,6 @@ void check_strategy(const Value& spec, const Path& path, FieldErrors& errors) {
 void default_replica_set(Value& set) {
     fill_condition_times(set, {"lastTransitionTime"});
     default_pods_of(set);
-    const Value labels = set["spec"]["template"]["metadata"]["labels"];
-    if (!labels.is_object() || !set["metadata"]["labels"].empty()) return;
-    if (Value* metadata = object_in(set, "metadata")) metadata->set("labels", labels);
 }
 
 void default_deployment(Value& deployment) {

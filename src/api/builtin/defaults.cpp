@@ -231,7 +231,12 @@ void default_service(Value& service) {
     }
 }
 
+void default_node(Value& node) {
+    fill_condition_times(node, {"lastHeartbeatTime", "lastTransitionTime"});
+}
+
 void default_namespace(Value& ns) {
+    fill_condition_times(ns, {"lastTransitionTime"});
     labels_of(ns).set("kubernetes.io/metadata.name", ns["metadata"]["name"]);
     fill(ns, "spec", Value::object());
     if (Value* status = object_in(ns, "status")) fill_empty_text(*status, "phase", "Active");
@@ -248,7 +253,8 @@ void default_secret(Value& secret) {
 
 void default_role_binding(Value& binding) {
     const char* group = "rbac.authorization.k8s.io";
-    if (Value* role = object_in(binding, "roleRef")) fill_empty_text(*role, "apiGroup", group);
+    Value& role = fill(binding, "roleRef", Value::object());
+    if (role.is_object()) fill_empty_text(role, "apiGroup", group);
     for (Value& subject : items_of(binding, "subjects")) {
         if (!subject.is_object()) continue;
         const std::string_view kind = subject["kind"].text_or("");

@@ -60,16 +60,13 @@ void check_counts(const Value& spec, const Path& path, FieldErrors& errors) {
 }
 
 void check_restart_policy(const Value& spec, const Path& path, FieldErrors& errors) {
-    static const std::vector<std::string> allowed = {"OnFailure", "Never"};
     const Value& policy = spec["template"]["spec"]["restartPolicy"];
     const Path pod_template = path.child("template");
     const Path pod_spec = pod_template.child("spec");
     const std::string_view text = policy.text_or("");
     if (text.empty() || text == "Always") {
-        errors.push_back(text.empty()
-                             ? required(pod_spec.child("restartPolicy"),
-                                        "valid values: \"OnFailure\", \"Never\"")
-                             : not_supported(pod_spec.child("restartPolicy"), policy, allowed));
+        errors.push_back(
+            required(pod_spec.child("restartPolicy"), "valid values: \"OnFailure\", \"Never\""));
     } else if (text != "Never" && !spec["podFailurePolicy"].is_null()) {
         errors.push_back(invalid(pod_spec.child("restartPolicy"), policy,
                                  "only \"Never\" is supported when podFailurePolicy is specified"));

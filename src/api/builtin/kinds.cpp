@@ -60,6 +60,20 @@ Kind checked(Kind kind, std::vector<FieldError> (*validate)(const Value&, const 
     return kind;
 }
 
+/// Others act on it, or nobody does.
+Kind filled(Kind kind, void (*defaulting)(Value&)) {
+    kind.defaulting = defaulting;
+    return kind;
+}
+
+Kind endpoints() {
+    Kind kind = make("", "Endpoints", "endpoints", Scope::namespaced, Status::none, {"ep"});
+    kind.versions.front().deprecated = true;
+    kind.versions.front().deprecation_warning =
+        "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+    return filled(std::move(kind), default_endpoints);
+}
+
 Kind pod() {
     Kind kind = make("", "Pod", "pods", Scope::namespaced, Status::subresource, {"po"});
     kind.categories = {"all"};
@@ -129,7 +143,7 @@ void add_core(std::vector<Kind>& kinds) {
     add(service());
     Kind node = make("", "Node", "nodes", cluster, status, {"no"});
     node.selectable_fields = {"spec.unschedulable"};
-    add(checked(std::move(node), validate_node, nullptr));
+    add(checked(std::move(node), validate_node, default_node));
     Kind space_kind = make("", "Namespace", "namespaces", cluster, status, {"ns"});
     space_kind.selectable_fields = {"status.phase"};
     add(checked(std::move(space_kind), validate_namespace, default_namespace));
@@ -140,15 +154,19 @@ void add_core(std::vector<Kind>& kinds) {
     add(checked(std::move(secret), validate_secret, default_secret));
     add(make("", "ServiceAccount", "serviceaccounts", space, none, {"sa"}));
     add(event());
-    add(make("", "Endpoints", "endpoints", space, none, {"ep"}));
-    add(make("", "LimitRange", "limitranges", space, none, {"limits"}));
+    add(endpoints());
+    add(filled(make("", "LimitRange", "limitranges", space, none, {"limits"}),
+               default_limit_range));
     add(passive(make("", "ResourceQuota", "resourcequotas", space, status, {"quota"})));
-    add(passive(
-        make("", "PersistentVolumeClaim", "persistentvolumeclaims", space, status, {"pvc"})));
-    add(passive(make("", "PersistentVolume", "persistentvolumes", cluster, status, {"pv"})));
-    add(passive(scalable(
-        make("", "ReplicationController", "replicationcontrollers", space, status, {"rc"}))));
-    add(make("", "PodTemplate", "podtemplates", space, none));
+    add(filled(passive(make("", "PersistentVolumeClaim", "persistentvolumeclaims", space, status,
+                            {"pvc"})),
+               default_volume_claim));
+    add(filled(passive(make("", "PersistentVolume", "persistentvolumes", cluster, status, {"pv"})),
+               default_persistent_volume));
+    add(filled(passive(scalable(make("", "ReplicationController", "replicationcontrollers", space,
+                                     status, {"rc"}))),
+               default_replication_controller));
+    add(filled(make("", "PodTemplate", "podtemplates", space, none), default_pod_template));
 }
 
 void add_groups(std::vector<Kind>& kinds) {
@@ -165,18 +183,20 @@ void add_groups(std::vector<Kind>& kinds) {
                 validate_stateful_set, default_stateful_set));
     Kind daemon_set = passive(make("apps", "DaemonSet", "daemonsets", space, status, {"ds"}));
     daemon_set.categories = {"all"};
-    add(std::move(daemon_set));
+    add(filled(std::move(daemon_set), default_daemon_set));
     add(make("apps", "ControllerRevision", "controllerrevisions", space, none));
     add(job());
     Kind cron_job = passive(make("batch", "CronJob", "cronjobs", space, status, {"cj"}));
     cron_job.categories = {"all"};
-    add(std::move(cron_job));
+    add(filled(std::move(cron_job), default_cron_job));
     add(checked(make("coordination.k8s.io", "Lease", "leases", space, none), validate_lease));
-    add(make("discovery.k8s.io", "EndpointSlice", "endpointslices", space, none));
+    add(filled(make("discovery.k8s.io", "EndpointSlice", "endpointslices", space, none),
+               default_endpoint_slice));
     add(new_event());
     add(passive(make("networking.k8s.io", "Ingress", "ingresses", space, status, {"ing"})));
-    add(passive(
-        make("networking.k8s.io", "NetworkPolicy", "networkpolicies", space, none, {"netpol"})));
+    add(filled(passive(make("networking.k8s.io", "NetworkPolicy", "networkpolicies", space, none,
+                            {"netpol"})),
+               default_network_policy));
     add(make("networking.k8s.io", "IngressClass", "ingressclasses", cluster, none));
     add(checked(make("node.k8s.io", "RuntimeClass", "runtimeclasses", cluster, none),
                 validate_runtime_class, nullptr));
@@ -193,7 +213,9 @@ void add_groups(std::vector<Kind>& kinds) {
     add(checked(
         make("scheduling.k8s.io", "PriorityClass", "priorityclasses", cluster, none, {"pc"}),
         validate_priority_class, default_priority_class));
-    add(passive(make("storage.k8s.io", "StorageClass", "storageclasses", cluster, none, {"sc"})));
+    add(filled(
+        passive(make("storage.k8s.io", "StorageClass", "storageclasses", cluster, none, {"sc"})),
+        default_storage_class));
     for (const bool mutating : {true, false}) {
         Kind kind = mutating ? make(admission, "MutatingWebhookConfiguration",
                                     "mutatingwebhookconfigurations", cluster, none)

@@ -142,6 +142,12 @@ Value fixed_part(Value spec, const Value& old_spec) {
 void check_pod_update(const Value& pod, const Value& old, FieldErrors& errors) {
     const Path path;
     const Path spec = path.child("spec");
+    for (const char* list : {"containers", "initContainers"}) {
+        if (pod["spec"][list].size() == old["spec"][list].size()) continue;
+        errors.push_back(
+            forbidden(spec.child(list), "pod updates may not add or remove containers"));
+        return;
+    }
     if (!(fixed_part(pod["spec"], old["spec"]) == fixed_part(old["spec"], old["spec"]))) {
         errors.push_back(forbidden(spec, update_rule));
     }
@@ -158,12 +164,15 @@ void check_pod_update(const Value& pod, const Value& old, FieldErrors& errors) {
                                    "tolerationSeconds"));
         break;
     }
-    for (const Value& gate : pod["spec"]["schedulingGates"].items()) {
+    const Path gates = spec.child("schedulingGates");
+    for (std::size_t i = 0; i < pod["spec"]["schedulingGates"].size(); ++i) {
+        const Value& gate = pod["spec"]["schedulingGates"][i];
         bool had = false;
         for (const Value& each : old["spec"]["schedulingGates"].items())
             had = had || each == gate;
         if (had) continue;
-        errors.push_back(forbidden(spec.child("schedulingGates"),
+        const Path item = gates.item(i);
+        errors.push_back(forbidden(item.child("name"),
                                    "only deletion is allowed, but found new scheduling gate '" +
                                        gate["name"].text() + "'"));
     }
@@ -191,10 +200,9 @@ void check_pod_spec(const Value& spec, const Path& path, FieldErrors& errors) {
 }
 
 void check_pod_template(const Value& pod_template, const Path& path, FieldErrors& errors) {
-    const Path metadata = path.child("metadata");
-    check_labels(pod_template["metadata"]["labels"], metadata.child("labels"), errors);
-    check_annotations(pod_template["metadata"]["annotations"], metadata.child("annotations"),
-                      errors);
+    // These two are named so in the reference.
+    check_labels(pod_template["metadata"]["labels"], path.child("labels"), errors);
+    check_annotations(pod_template["metadata"]["annotations"], path.child("annotations"), errors);
     check_pod_spec(pod_template["spec"], path.child("spec"), errors);
 }
 

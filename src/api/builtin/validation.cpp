@@ -75,7 +75,9 @@ void check_data(const Value& object, FieldErrors& errors) {
         }
     }
     if (bytes > static_cast<std::size_t>(data_bytes_max)) {
-        errors.push_back(too_long(root, data_bytes_max));
+        FieldError error = too_long(root.child("data"), data_bytes_max);
+        if (!secret) error.field = "[]";  // As the reference names the whole of a ConfigMap.
+        errors.push_back(std::move(error));
     }
 }
 
@@ -177,7 +179,16 @@ FieldErrors validate_node(const Value& node, const Value*) {
     FieldErrors errors;
     const Path root;
     const Path spec = root.child("spec");
-    check_taints(node["spec"]["taints"], spec.child("taints"), errors);
+    // They are named so in the reference.
+    const Path metadata = root.child("metadata");
+    check_taints(node["spec"]["taints"], metadata.child("taints"), errors);
+    const Value& range = node["spec"]["podCIDR"];
+    if (!range.text_or("").empty() && range.as_string().find('/') == std::string::npos) {
+        const Path ranges = spec.child("podCIDRs");
+        errors.push_back(invalid(ranges.item(0), range,
+                                 "must be a valid CIDR value, (e.g. 10.9.8.0/24 or "
+                                 "2001:db8::/64)"));
+    }
     const Path status = root.child("status");
     for (const char* list : {"capacity", "allocatable"}) {
         const Path path = status.child(list);
@@ -211,11 +222,11 @@ FieldErrors validate_config_map(const Value& config_map, const Value* old) {
     FieldErrors errors;
     check_data(config_map, errors);
     const Path root;
-    const Path binary = root.child("binaryData");
-    for (const Value::Member& entry : config_map["binaryData"].members()) {
-        if (!config_map["data"].has(entry.key)) continue;
-        errors.push_back(
-            invalid(binary.key(entry.key), Value(entry.key), "duplicate of key present in data"));
+    const Path data = root.child("data");
+    for (const Value::Member& entry : config_map["data"].members()) {
+        if (!config_map["binaryData"].has(entry.key)) continue;
+        errors.push_back(invalid(data.key(entry.key), Value(entry.key),
+                                 "duplicate of key present in binaryData"));
     }
     if (old != nullptr) check_frozen(config_map, *old, {"data", "binaryData"}, errors);
     return errors;
@@ -311,7 +322,12 @@ FieldErrors validate_runtime_class(const Value& runtime_class, const Value* old)
     FieldErrors errors;
     const Path root;
     const Value& handler = runtime_class["handler"];
-    add_invalid(errors, root.child("handler"), handler, dns1123_label_faults(handler.text_or("")));
+    if (handler.text_or("").empty()) {
+        errors.push_back(required(root.child("handler")));
+    } else {
+        add_invalid(errors, root.child("handler"), handler,
+                    dns1123_label_faults(handler.as_string()));
+    }
     if (old != nullptr && !((*old)["handler"] == handler))
         errors.push_back(invalid(root.child("handler"), handler, "field is immutable"));
     return errors;

@@ -31,6 +31,7 @@ FieldErrors validate_stateful_set(const Value& set, const Value* old);
 void default_service(Value& service);
 FieldErrors validate_service(const Value& service, const Value* old);
 FieldErrors validate_node(const Value& node, const Value* old);
+void default_node(Value& node);
 void default_namespace(Value& ns);
 FieldErrors validate_namespace(const Value& ns, const Value* old);
 FieldErrors validate_config_map(const Value& config_map, const Value* old);
@@ -43,6 +44,18 @@ FieldErrors validate_role_binding(const Value& binding, const Value* old);
 void default_priority_class(Value& priority_class);
 FieldErrors validate_runtime_class(const Value& runtime_class, const Value* old);
 FieldErrors validate_priority_class(const Value& priority_class, const Value* old);
+
+void default_daemon_set(Value& set);
+void default_replication_controller(Value& controller);
+void default_pod_template(Value& pod_template);
+void default_cron_job(Value& job);
+void default_volume_claim(Value& claim);
+void default_persistent_volume(Value& volume);
+void default_storage_class(Value& storage_class);
+void default_endpoints(Value& endpoints);
+void default_endpoint_slice(Value& slice);
+void default_network_policy(Value& policy);
+void default_limit_range(Value& range);
 
 /// Of both kinds of webhooks' configurations.
 void default_webhooks(Value& configuration);

@@ -81,8 +81,8 @@ TEST_CASE("a job gets its selector and labels from its uid, and keeps them") {
     Value always = job;
     always.at("spec").at("template").at("spec").set("restartPolicy", "Always");
     CHECK(told(validate_job(always, nullptr)) ==
-          "spec.template.spec.restartPolicy: Unsupported value: \"Always\": supported values: "
-          "\"OnFailure\", \"Never\"\n");
+          "spec.template.spec.restartPolicy: Required value: valid values: \"OnFailure\", "
+          "\"Never\"\n");
 }
 
 TEST_CASE("a suspended job's pods may be steered to nodes, a started one's may not") {

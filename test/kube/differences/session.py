@@ -81,6 +81,17 @@ def shown(value) -> str:
     return json.dumps(value) if isinstance(value, (dict, list, str, int, float, bool, type(None))) else repr(value)
 
 
+def faults(heard: dict) -> dict:
+    """The answer, in which a refusal's causes are the set of what is wrong and where: their words are not compared."""
+    body = heard.get("body")
+    details = body.get("details") if isinstance(body, dict) and body.get("kind") == "Status" else None
+    causes = details.get("causes") if isinstance(details, dict) else None
+    if not isinstance(causes, list):
+        return heard
+    named = {f"{each.get('reason', '')} at {each.get('field', '')}": True for each in causes}
+    return {**heard, "body": {**body, "details": {**details, "causes": named}}}
+
+
 def differences(case: str, theirs: Session, ours: Session) -> list[Difference]:
     """`theirs` is the original."""
     found = []
@@ -89,7 +100,7 @@ def differences(case: str, theirs: Session, ours: Session) -> list[Difference]:
         if one.request != other.request:
             found.append(Difference(case, request, "the request", one.request, other.request))
             continue
-        different = parts(one.heard, other.heard)
+        different = parts(faults(one.heard), faults(other.heard))
         # One was taken and the other refused: all of the body follows from that.
         code = [part for part in different if part[0] == ".status"]
         found += [Difference(case, request, place, shown(there).replace(theirs.ns, "NS"), shown(here).replace(ours.ns, "NS"))
