@@ -1,7 +1,9 @@
 # test/kube/test_operator_leader.py - of two operators one works; the other takes over when it is killed or ends.
 import signal
+import time
 
 import pytest
+import yaml
 
 import access
 import kinds
@@ -22,8 +24,8 @@ def ground(cluster):
 def start(ground):
     running = []
 
-    def start(kubeconfig=None) -> Operator:
-        running.append(Operator(ground, "--leader-elect", kubeconfig=kubeconfig).start())
+    def start(*more: str, kubeconfig=None) -> Operator:
+        running.append(Operator(ground, *(more or ["--leader-elect"]), kubeconfig=kubeconfig).start())
         return running[-1]
 
     yield start
@@ -53,6 +55,25 @@ def test_a_killed_leader_is_followed_when_its_lease_ends_and_one_that_ends_at_on
     until("the third waits", lambda: f"{holder(ground)} is working" in third.log.read_text())
     assert second.stop() == 0
     assert third.line() == "leading"
+
+
+def test_a_lease_that_is_given_back_is_taken_before_it_would_be_asked_for(ground, start, tmp_path):
+    """With the operator's own rights: it watches the Lease."""
+    config = tmp_path / "election.yaml"
+    config.write_text(yaml.safe_dump({"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", "leaderElection": {
+        "leaderElect": True, "resourceNamespace": "muster-system", "resourceName": "muster-operator", "leaseDuration": "300s",
+        "renewDeadline": "290s", "retryPeriod": "100s"}}))
+    kubeconfig = access.operator_kubeconfig(ground)
+    first = start("--config", str(config), kubeconfig=kubeconfig)
+    assert first.line() == "leading" and first.line() == "ready"
+    second = start("--config", str(config), kubeconfig=kubeconfig)
+    until("the second waits", lambda: f"{holder(ground)} is working" in second.log.read_text())
+    assert first.stop() == 0
+    began = time.monotonic()
+    assert second.line() == "leading"
+    assert time.monotonic() - began < 50
+    assert second.stop() == 0
+    ground.request("DELETE", LEASE)
 
 
 def test_a_leader_that_stood_still_ends_when_it_goes_on(ground, start):
@@ -88,7 +109,7 @@ def test_a_leader_whose_lease_is_taken_ends(ground, start):
 
 def test_an_uninstalled_leader_says_that_it_could_not_give_its_lease_back(ground, start):
     """Its rights go before its pod ends. The next one waits, for nobody can tell it that the other has stopped."""
-    leader = start(access.operator_kubeconfig(ground))
+    leader = start(kubeconfig=access.operator_kubeconfig(ground))
     assert leader.line() == "leading" and leader.line() == "ready", leader.log.read_text()[-3000:]
     held = holder(ground)
     binding = next(item for item in access.printed() if item["kind"] == "RoleBinding")

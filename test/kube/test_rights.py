@@ -23,6 +23,7 @@ UNUSED = {
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): ({"update"}, "somebody has changed it"),
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): ({"update"}, "somebody has changed it"),
     ("batch", "jobs/status"): ({"patch"}, "the start time of one that waits again"),
+    ("coordination.k8s.io", "leases"): ({"watch"}, "there is a second operator (test_operator_leader.py)"),
     ("kueue.x-k8s.io", "admissionchecks"): ({"patch"}, "its finalizer, while it is in use"),
     ("kueue.x-k8s.io", "cohorts/status"): ({"patch"}, "there are cohorts"),
     ("ray.io", "rayclusters"): ({"update"}, "an elastic RayJob changes its cluster"),
