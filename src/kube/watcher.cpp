@@ -83,9 +83,18 @@ void Watcher::open() {
 
 void Watcher::open_stream() {
     Transport::Stream stream;
-    stream.on_head = [this](const net::Response& head) { take_head(head); };
-    stream.on_piece = [this](std::string_view piece) { take_piece(piece); };
-    stream.on_closed = [this] {
+    // What comes of an earlier stream beside its successor counts for nothing.
+    const auto is_current = [this, alive = std::weak_ptr<int>(alive_), attempt = attempt_] {
+        return !alive.expired() && attempt == attempt_;
+    };
+    stream.on_head = [this, is_current](const net::Response& head) {
+        if (is_current()) take_head(head);
+    };
+    stream.on_piece = [this, is_current](std::string_view piece) {
+        if (is_current()) take_piece(piece);
+    };
+    stream.on_closed = [this, is_current] {
+        if (!is_current()) return;
         open_ = false;
         take_closed();
     };

@@ -422,6 +422,25 @@ TEST_CASE("a kind that is not there counts as seen, and is found when it comes")
     CHECK(ground.news() == "+a1");
 }
 
+TEST_CASE("what an ended stream still brings beside its successor counts for nothing") {
+    for_both([](Ground& ground) {
+        ScriptedServer& server = ground.server;
+        server.say(event("ADDED", "a", 1) + listed_until(5));
+        server.end();
+        ground.loop.pass(milliseconds(100));
+        REQUIRE(server.streams.size() == 2);
+        server.say(event("MODIFIED", "a", 6) + event("DELETED", "a", 7));
+        const Transport::Stream old = server.streams.front();
+        old.on_piece(event("MODIFIED", "a", 6) + event("ADDED", "b", 8));
+        old.on_piece(R"({"type":"ERROR","object":{"code":410}})"
+                     "\n{\"half");
+        old.on_closed();
+        server.say(event("ADDED", "c", 9));
+        CHECK(ground.news() == "+a1.+a6-a+c9");
+        CHECK(server.live);
+    });
+}
+
 TEST_CASE("a stopped watcher is silent, also when an answer comes late") {
     Ground ground;
     ground.server.refuse(422);

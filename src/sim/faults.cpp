@@ -21,6 +21,11 @@ Faults Faults::draw(Random& random) {
     if (some()) faults.server_crash_every = seconds(10 + per_mille(60));
     if (random.below(4) == 0) faults.node_loss_every = seconds(120 + per_mille(200));
     if (random.below(4) == 0) faults.clock_jump_every = seconds(10 + per_mille(60));
+    if (some()) faults.late_request = per_mille(100);
+    if (some()) faults.late_answer = per_mille(100);
+    if (some()) faults.late_write = per_mille(30);
+    if (some()) faults.doubled_write = per_mille(30);
+    if (some()) faults.lingering_watch = per_mille(1000);
     return faults;
 }
 
@@ -33,9 +38,14 @@ std::string Faults::text() const {
     };
     add("lost requests", lost_request, "/1000");
     add("lost answers", lost_answer, "/1000");
+    add("late requests", late_request, "/1000");
+    add("late answers", late_answer, "/1000");
+    add("late writes", late_write, "/1000");
+    add("doubled writes", doubled_write, "/1000");
     add("conflicts", conflict, "/1000");
     add("late watches", late_watch, "/1000");
     add("broken watches", broken_watch, "/1000");
+    add("lingering watches", lingering_watch, "/1000");
     add("expired watches", expired_watch, "/1000");
     add("disk delay up to", disk_delay_max.nanoseconds / 1'000'000, " ms");
     add("controllers crash every", control_crash_every.nanoseconds / 1'000'000'000, " s");

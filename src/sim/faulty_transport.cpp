@@ -22,6 +22,13 @@ net::Response conflict() {
     return response;
 }
 
+void nobody(const net::Response&) {}
+
+constexpr Duration late_request_max = seconds(1);
+constexpr Duration late_answer_max = seconds(2);
+constexpr Duration late_write_max = seconds(3);
+constexpr Duration linger = seconds(2);
+
 }  // namespace
 
 bool FaultyTransport::strikes(int per_mille) {
@@ -37,7 +44,7 @@ void FaultyTransport::send(net::Request request, OnResponse on_response) {
     const std::string writer(writes ? request.headers.get("User-Agent") : "");
     if (!writer.empty() && crashes_at(writer)) {
         // The write is done and nobody hears of it, or it never was.
-        if (random_.below(2) == 0) inner_->send(std::move(request), [](const net::Response&) {});
+        if (random_.below(2) == 0) inner_->send(std::move(request), nobody);
         return;
     }
     const bool changes = request.method == "PUT" || request.method == "PATCH";
@@ -45,14 +52,46 @@ void FaultyTransport::send(net::Request request, OnResponse on_response) {
         loop_.after(milliseconds(50), [on_response] { on_response(unreachable()); });
     } else if (changes && strikes(faults_.conflict)) {
         loop_.post([on_response] { on_response(conflict()); });
+    } else if (writes && strikes(faults_.late_write)) {
+        pass_later(request, nobody, late_write_max);
+        loop_.after(milliseconds(50), [on_response] { on_response(unreachable()); });
     } else if (writes && strikes(faults_.lost_answer)) {
-        inner_->send(std::move(request), [told = remember(std::move(on_response))](
-                                             const net::Response&) { told(unreachable()); });
+        pass(std::move(request), [told = remember(std::move(on_response))](const net::Response&) {
+            told(unreachable());
+        });
     } else {
         const OnResponse told = remember(std::move(on_response));
         if (!writer.empty()) writers_[last_] = writer;
-        inner_->send(std::move(request), told);
+        // Nobody on the way repeats what makes something.
+        const bool may_double = writes && request.method != "POST";
+        if (may_double && strikes(faults_.doubled_write))
+            pass_later(request, nobody, late_write_max);
+        pass(std::move(request), maybe_late(told));
     }
+}
+
+Duration FaultyTransport::up_to(Duration most) {
+    return nanoseconds(
+        static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(most.nanoseconds))));
+}
+
+void FaultyTransport::pass(net::Request request, OnResponse on_response) {
+    if (strikes(faults_.late_request)) return pass_later(request, on_response, late_request_max);
+    inner_->send(std::move(request), std::move(on_response));
+}
+
+/// To whichever server is there by then.
+void FaultyTransport::pass_later(const net::Request& request, const OnResponse& on_response,
+                                 Duration most) {
+    network_.after(up_to(most),
+                   [this, request, on_response] { inner_->send(request, on_response); });
+}
+
+kube::Transport::OnResponse FaultyTransport::maybe_late(OnResponse on_response) {
+    if (!strikes(faults_.late_answer)) return on_response;
+    return [this, on_response = std::move(on_response)](const net::Response& response) {
+        loop_.after(up_to(late_answer_max), [on_response, response] { on_response(response); });
+    };
 }
 
 bool FaultyTransport::crashes_at(const std::string& writer) {
@@ -137,11 +176,7 @@ void FaultyTransport::take_piece(std::uint64_t id, std::string_view piece) {
     const auto found = watches_.find(id);
     if (found == watches_.end()) return;
     Watch& watch = found->second;
-    if (strikes(faults_.broken_watch)) {
-        inner_->cancel(watch.inner);
-        end(id);
-        return;
-    }
+    if (!watch.lingers && strikes(faults_.broken_watch)) return break_watch(id);
     if (!watch.holding && strikes(faults_.late_watch)) {
         watch.holding = true;
         loop_.after(milliseconds(static_cast<std::int64_t>(random_.below(2000))),
@@ -153,6 +188,18 @@ void FaultyTransport::take_piece(std::uint64_t id, std::string_view piece) {
     }
     const Stream told = watch.stream;
     told.on_piece(piece);
+}
+
+void FaultyTransport::break_watch(std::uint64_t id) {
+    Watch& watch = watches_.at(id);
+    if (!strikes(faults_.lingering_watch)) {
+        inner_->cancel(watch.inner);
+        return end(id);
+    }
+    watch.lingers = true;
+    loop_.after(linger, [this, id] { cancel(StreamId{id}); });
+    const Stream told = watch.stream;
+    told.on_closed();
 }
 
 void FaultyTransport::release(std::uint64_t id) {
@@ -172,8 +219,9 @@ void FaultyTransport::end(std::uint64_t id) {
     const auto found = watches_.find(id);
     if (found == watches_.end()) return;
     const Stream told = std::move(found->second.stream);
+    const bool was_told = found->second.lingers;
     watches_.erase(found);
-    told.on_closed();
+    if (!was_told) told.on_closed();
 }
 
 }  // namespace muster::sim

@@ -1,4 +1,5 @@
-// sim/faulty_transport.h - a transport that loses, delays, doubts and cuts what passes through it.
+// sim/faulty_transport.h - a transport that loses, delays, doubles, reorders and cuts what passes
+// through it.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,20 @@ namespace muster::sim {
 
 /// Wraps another transport. While `faults` says nothing it is transparent. Lives on the caller's
 /// loop.
+///
+/// What is late is on `network`, which outlives the caller's process: a request may be applied when
+/// whoever sent it has crashed, and to the server that comes after the one it was sent to. An ended
+/// stream may go on for a while beside its successor; that is more than a Transport may do, and
+/// what follows a resource must bear it.
 class FaultyTransport : public kube::Transport {
 public:
-    FaultyTransport(std::unique_ptr<kube::Transport> inner, Loop& loop, Random& random,
-                    const Faults& faults)
-        : inner_(std::move(inner)), loop_(loop), random_(random), faults_(faults) {}
+    FaultyTransport(std::unique_ptr<kube::Transport> inner, Loop& loop, Loop& network,
+                    Random& random, const Faults& faults)
+        : inner_(std::move(inner)),
+          loop_(loop),
+          network_(network),
+          random_(random),
+          faults_(faults) {}
 
     void send(net::Request request, OnResponse on_response) override;
     StreamId open(net::Request request, Stream stream) override;
@@ -51,8 +61,14 @@ private:
         StreamId inner{};
         std::deque<std::string> held;  // Pieces that are late; what follows waits behind them.
         bool holding = false;
+        bool lingers = false;  // Its end was told already.
     };
     bool strikes(int per_mille);
+    Duration up_to(Duration most);
+    void pass(net::Request request, OnResponse on_response);
+    void pass_later(const net::Request& request, const OnResponse& on_response, Duration most);
+    OnResponse maybe_late(OnResponse on_response);
+    void break_watch(std::uint64_t id);
     bool crashes_at(const std::string& writer);
     void take_piece(std::uint64_t id, std::string_view piece);
     void release(std::uint64_t id);
@@ -61,6 +77,7 @@ private:
 
     std::unique_ptr<kube::Transport> inner_;
     Loop& loop_;
+    Loop& network_;
     Random& random_;
     const Faults& faults_;
     std::map<std::uint64_t, Watch> watches_;

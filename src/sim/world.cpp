@@ -95,8 +95,10 @@ World::World(std::uint64_t seed, std::vector<NodeSpec> nodes, Faults faults, Tim
     weather_ = &time_.make_loop();
     user_loop_ = &time_.make_loop();
     node_loop_ = &time_.make_loop();
-    user_ = std::make_unique<FaultyTransport>(nullptr, *user_loop_, random_, no_faults_);
-    node_transport_ = std::make_unique<FaultyTransport>(nullptr, *node_loop_, random_, faults_);
+    user_ =
+        std::make_unique<FaultyTransport>(nullptr, *user_loop_, *user_loop_, random_, no_faults_);
+    node_transport_ =
+        std::make_unique<FaultyTransport>(nullptr, *node_loop_, *user_loop_, random_, faults_);
     start_server();
     nodes_ = std::make_unique<FakeNode>(*node_transport_, *node_loop_, random_, specs_);
     nodes_->start();
@@ -165,7 +167,7 @@ void World::start_control() {
         dead_transports_.push_back(std::move(control_transport_));
     }
     control_transport_ =
-        std::make_unique<FaultyTransport>(nullptr, *control_loop_, random_, faults_);
+        std::make_unique<FaultyTransport>(nullptr, *control_loop_, *user_loop_, random_, faults_);
     net::Handler handler = [server = server_.get()](net::Request request,
                                                     std::shared_ptr<net::Responder> responder) {
         server->handle(std::move(request), std::move(responder));

@@ -149,6 +149,20 @@ def test_slow_connections_that_break(ground):
     compare(probe, writer)
 
 
+def test_connections_that_overtake_each_other_and_go_on_after_their_end(ground):
+    """What the client had asked over a connection that was cut comes to the server beside what it asks anew."""
+    proxy, probe, writer = ground
+    until("all is seen", lambda: len(probe.synced) == 5)
+    proxy.cut_after, proxy.spread, proxy.lingering = 100_000, 0.2, 1.0
+    proxy.cut_all()
+    for _ in range(300):
+        writer.step()
+    proxy.cut_after, proxy.spread, proxy.lingering = None, 0.0, 0.0
+    proxy.cut_all()
+    compare(probe, writer)
+    assert proxy.connections > 5
+
+
 def test_the_first_list_breaks_again_and_again(cluster, request, make_folder):
     proxy = Proxy(cluster.port, 7)
     writer = Writer(cluster, "connections-list", 7)

@@ -187,6 +187,23 @@ def test_the_server_or_its_store_is_killed(stage, name):
     assert crowd.over() == crowd.count
 
 
+def test_requests_come_late_out_of_order_and_twice(stage):
+    """Connections are cut again and again; what was said over them still comes, beside what is said anew over others."""
+    crowd = stage.crowd("doubled", 200, jobs=10, seconds=8)
+    proxy, before = stage.proxy, stage.proxy.delivered_late
+    proxy.spread, proxy.lingering = 0.3, 1.0
+    proxy.cut_all()
+    for _ in range(16):
+        time.sleep(0.5)
+        proxy.cut_clients()
+    print("late:", proxy.delivered_late - before)
+    assert proxy.delivered_late > before
+    proxy.spread = proxy.lingering = 0.0
+    proxy.cut_all()
+    crowd.wait_over()
+    assert crowd.over() == crowd.count
+
+
 def test_the_server_takes_seconds_for_every_answer(stage):
     crowd = stage.crowd("slow", 120, seconds=2)
     stage.proxy.latency = 1.0  # Each way.
