@@ -47,7 +47,8 @@ public:
     void play_day(Duration span);
 
     /// Sends one admission far beyond the bounds: its sender is killed, another one admits somebody
-    /// else, and then it comes true. Throws Broken when that is not found, or not undone soon.
+    /// else, and then it comes true. Throws Broken when that is not found, or not undone soon. When
+    /// the other one has written to its Workload meanwhile, it is refused instead.
     void play_late_admission();
 
     struct Numbers {
@@ -55,6 +56,7 @@ public:
         int admissions = 0;   // Seen from outside.
         int refused = 0;      // Writes that their own sender held back at last.
         int late_writes = 0;  // Of a former leader, after another one began.
+        int undone = 0;       // Double admissions, of which the later one was evicted.
     };
     const Numbers& numbers() const { return numbers_; }
     std::uint64_t trace() const { return checks_.trace(); }
@@ -62,6 +64,7 @@ public:
 private:
     class Link;
     struct Operator;
+    enum class Fate { under_way, taken, outdated };
 
     void start_server();
     void start_operator(std::size_t place);
@@ -78,6 +81,7 @@ private:
     /// The Workload of a job; null when there is none.
     api::Value workload_of(const std::string& job) const;
     bool is_admitted(const std::string& job) const;
+    Fate fate_of(const net::Request& request) const;
     std::optional<std::size_t> leading() const;
 
     Random random_;
@@ -98,7 +102,9 @@ private:
     int processes_ = 0;
     bool within_bounds_ = true;
     bool is_exceeded_ = false;
+    bool was_exceeded_ = false;
     bool next_admission_is_late_ = false;
+    Fate late_one_ = Fate::under_way;
     std::vector<std::string> admitted_;  // Keys of Workloads.
 };
 
