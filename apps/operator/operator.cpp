@@ -1,6 +1,7 @@
 // apps/operator/operator.cpp - waits for the kinds, then runs the controllers on one loop.
 #include "apps/operator/operator.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -44,8 +45,10 @@ constexpr Duration look_again = seconds(2);
 constexpr Duration synced_look = milliseconds(20);
 constexpr Duration beat_every = seconds(1);
 constexpr Duration server_look = seconds(5);
-/// Writes under way are waited for so long at the end, and the Lease to be given back.
-constexpr Duration ending_patience = seconds(8);
+/// Writes under way are waited for so long at the end, and the Lease to be given back; longer where
+/// a write without an answer may come true later than that.
+constexpr Duration usual_patience = seconds(8);
+constexpr Duration giving_back = seconds(3);
 
 /// What the API server says in a burst is taken in bundles: a fifth less work for both, and nobody
 /// waits longer than for one of its answers.
@@ -125,6 +128,9 @@ public:
     void start();
     /// Says that it is not ready, begins nothing more, lets the writes under way come to their end
     /// and gives the Lease back, so that another one may go on at once; then `done`.
+    Duration ending_patience() const {
+        return std::max(usual_patience, never_later_ + giving_back);
+    }
     void stop(std::function<void()> done);
     /// Another one may be working: this one must not.
     bool lost() const { return lost_; }
@@ -333,7 +339,7 @@ int run_operator(const OperatorOptions& options) {
         // A second signal, or a server that does not answer, does not hold it up.
         if (std::exchange(ending, true)) return loop.stop();
         running.stop([&] { loop.stop(); });
-        loop.after(ending_patience, [&] { loop.stop(); });
+        loop.after(running.ending_patience(), [&] { loop.stop(); });
     });
     loop.post([&] { running.start(); });
     loop.run();

@@ -19,6 +19,17 @@ std::string first_of(const std::string& one, const std::string& other,
     return !one.empty() ? one : !other.empty() ? other : usual;
 }
 
+/// Else two would lead at once, or the one would lose the Lease before it asks for it again.
+void check_times(const kube::LeaseOptions& lease) {
+    const bool in_order = lease.lease >= seconds(1) && lease.lease > lease.renew_within &&
+                          lease.renew_within.nanoseconds > lease.retry.nanoseconds / 5 * 6;
+    if (in_order) return;
+    throw Error(Reason::bad_request,
+                "error: leaderElection in the file of --config: leaseDuration (at least a second, "
+                "15s where nothing is said) must be longer than renewDeadline (10s), and that than "
+                "1.2 times retryPeriod (2s)");
+}
+
 }  // namespace
 
 EndpointOptions endpoints_of(const OperatorOptions& options, const ProcessSettings& process) {
@@ -59,6 +70,7 @@ std::optional<kube::LeaseOptions> election_of(const OperatorOptions& options,
     lease.lease = file.lease.value_or(lease.lease);
     lease.renew_within = file.renew_within.value_or(lease.renew_within);
     lease.retry = file.retry.value_or(lease.retry);
+    check_times(lease);
     return lease;
 }
 

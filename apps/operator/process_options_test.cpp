@@ -61,8 +61,14 @@ TEST_CASE("the Lease is the file's where it has an election, else Muster's own")
     CHECK(lease->retry == seconds(2));
     options.lease_ns = "mine";
     CHECK(election_of(options, process)->ns == "mine");
+    process.election->lease = seconds(10);  // Renewed within ten as well.
+    CHECK_THROWS_AS(election_of({}, process), Error);
+    process.election->lease = seconds(20);
+    process.election->retry = seconds(9);
+    CHECK_THROWS_AS(election_of({}, process), Error);
     process.election->wanted = ProcessSettings::Election::Wanted::no;
     CHECK(!election_of({}, process));
+    process.election->retry.reset();
     CHECK(election_of(options, process));
 }
 

@@ -178,10 +178,13 @@ bool is_unreadable(const api::FieldError& error) {
            error.text.ends_with("must be of type date-time");
 }
 
+constexpr std::size_t faults_told_whole = 100;
+
 /// What else is wrong with an object of a built-in kind that breaks its schema: all faults are told
 /// at once.
 void add_other_faults(const api::Kind& kind, Value object, std::vector<api::FieldError>& wrong) {
-    if (kind.validate == nullptr) return;
+    // Each of the others is held against each of these; who made that many hears enough.
+    if (kind.validate == nullptr || wrong.size() > faults_told_whole) return;
     constexpr const char* nobodys = "00000000-0000-0000-0000-000000000000";
     // A Job's selector comes from its uid.
     if (object["metadata"].is_object() && object["metadata"]["uid"].text_or("").empty())

@@ -304,11 +304,12 @@ std::vector<api::FieldError> validate_metadata(const api::Kind& kind, const Valu
                                                const Value& old) {
     std::vector<api::FieldError> errors;
     const Value& metadata = object["metadata"];
-    if (std::string base = metadata["generateName"].text(); !base.empty()) {
+    const Value& given_base = metadata["generateName"];
+    const bool is_new_base = old.is_null() || !(given_base == old["metadata"]["generateName"]);
+    if (std::string base = given_base.text(); is_new_base && !base.empty()) {
         // What follows may end in anything but a dash.
         if (base.size() > 1 && base.back() == '-') base.back() = 'a';
-        complain(errors, "metadata.generateName", metadata["generateName"].text_or(""),
-                 name_faults(kind, base));
+        complain(errors, "metadata.generateName", given_base.text_or(""), name_faults(kind, base));
     }
     if (old.is_null()) {
         const std::string_view name = metadata["name"].text_or("");

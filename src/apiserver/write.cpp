@@ -3,6 +3,7 @@
 #include "apiserver/write.h"
 
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -70,20 +71,33 @@ std::vector<api::FieldError> broken_rules(Context& context, Exchange& exchange,
     return api::broken_rules(*version.schema, shown(object), before.is_null() ? nullptr : &before);
 }
 
+/// What is wrong with an object of a built-in kind, without what was wrong with it before: a rule
+/// may be younger than the object, which must still get its status, lose finalizers and be stopped.
+std::vector<api::FieldError> own_faults(const api::Kind& kind, std::string_view subresource,
+                                        const Value& object, const Value& old) {
+    std::vector<api::FieldError> faults = kind.validate(object, old.is_null() ? nullptr : &old);
+    if (faults.empty() || old.is_null()) return faults;
+    std::set<std::pair<std::string, std::string>> before;
+    for (api::FieldError& error : kind.validate(old, nullptr))
+        before.emplace(std::move(error.field), std::move(error.text));
+    std::erase_if(faults, [&](const api::FieldError& error) {
+        const bool not_written = subresource == "status" && error.field.starts_with("spec");
+        return not_written || before.contains({error.field, error.text});
+    });
+    return faults;
+}
+
 /// As a cluster does it: first what the schema's rules say, then, when that is well, the webhooks,
 /// of which one of our own has `denied` already.
-void check_valid(Context& context, Exchange& exchange, const api::Kind& kind, const Value& object,
-                 const Value& old, const std::optional<api::Admission::Denial>& denied) {
+void check_valid(Context& context, Exchange& exchange, const api::Kind& kind,
+                 std::string_view subresource, const Value& object, const Value& old,
+                 const std::optional<api::Admission::Denial>& denied) {
     std::vector<api::FieldError> errors = validate_metadata(kind, object, old);
     for (api::FieldError& error : broken_rules(context, exchange, kind, object, old))
         errors.push_back(std::move(error));
     if (kind.validate != nullptr && !kind.custom) {
-        for (api::FieldError& error : kind.validate(object, old.is_null() ? nullptr : &old)) {
-            // Who leaves a spec as it is does not answer for it: a rule may be younger than it.
-            const bool not_theirs =
-                error.field.starts_with("spec") && !old.is_null() && object["spec"] == old["spec"];
-            if (!not_theirs) errors.push_back(std::move(error));
-        }
+        for (api::FieldError& error : own_faults(kind, subresource, object, old))
+            errors.push_back(std::move(error));
     }
     if (!errors.empty()) throw invalid(kind, object["metadata"]["name"].text_or(""), errors);
     if (denied) throw refused_by_webhook(*denied);
@@ -236,7 +250,8 @@ void check_and_store(const WritingPtr& writing) {
         here.settled = true;
         here.reviewed->name = here.reviewed->name.empty() ? here.name() : here.reviewed->name;
     }
-    check_valid(here.context, *here.exchange, here.kind, here.object(), here.old(), here.denied);
+    check_valid(here.context, *here.exchange, here.kind, here.subresource, here.object(),
+                here.old(), here.denied);
     const auto store = [writing] {
         if (is_outdated(*writing)) {
             write_anew(writing);

@@ -22,6 +22,9 @@ namespace {
 /// How many keys of one controller may have writes in flight.
 constexpr int running_max = 64;
 
+/// How long a server may keep a whole planner waiting for the sake of one of its writes.
+constexpr Duration planner_wait_max = seconds(5);
+
 /// How long a planner's write that met a conflict waits for what was written instead.
 constexpr Duration news_patience = seconds(1);
 
@@ -388,7 +391,7 @@ void Runner::State::fail_planned(PlanSlot& slot, const Write& write, std::int64_
         slot.failed_in = round;
         slot.not_before = loop.now() + pause_after(slot.failures++);
     }
-    slot.not_before = std::max(slot.not_before, loop.now() + wait);
+    slot.not_before = std::max(slot.not_before, loop.now() + std::min(wait, planner_wait_max));
     schedule();
 }
 

@@ -92,7 +92,9 @@ void HttpTransport::take_answer(const std::shared_ptr<Sending>& sending, net::Re
         }
     }
     const Duration wait = asked_wait(response, wait_max);
-    const bool again = response.status == 429 && sending->request.method == "GET" &&
+    // Who asks for a Lease has to know soon that it was not answered, and asks again itself.
+    const bool is_lease = sending->request.path.starts_with("/apis/coordination.k8s.io/");
+    const bool again = response.status == 429 && sending->request.method == "GET" && !is_lease &&
                        wait > Duration() && sending->tries < tries_max;
     if (!again) return sending->on_response(std::move(response));
     home_.after(wait, [this, sending, alive = std::weak_ptr<int>(alive_)] {
@@ -138,7 +140,7 @@ void HttpTransport::follow_certificate() {
     const Credential& present = connection_.credentials->present();
     if (present.key_pem.empty() || present.certificate_pem == connection_.tls.certificate_pem)
         return;
-    connection_.tls.certificate_pem = present.certificate_pem;
+    connection_.tls.certificate_pem = present.certificate_pem;  // A damaged one is not tried twice.
     connection_.tls.key_pem = present.key_pem;
     try {
         client_->use_certificate(present.certificate_pem, present.key_pem);

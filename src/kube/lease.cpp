@@ -16,6 +16,9 @@ using api::Value;
 const Target leases{{"coordination.k8s.io", "leases"}, "v1"};
 constexpr Duration look_at_clock = milliseconds(200);
 constexpr int release_tries = 3;
+/// So long after its end something of a former leader may still come true: twice as long as an API
+/// server works on a request.
+constexpr Duration late_writes_max = minutes(2);
 /// Whoever may not watch asks for it again after so long.
 constexpr Duration follow_pause = minutes(1);
 
@@ -114,9 +117,13 @@ void Elector::write(const Value& lease) {
     const api::Key key{leases.resource, options_.ns, options_.name};
     net::Request request = is_new ? create(leases, options_.ns, options_.name, "", lease)
                                   : update(leases, key, "", lease);
+    writing_ = true;
     transport_.send(std::move(request), [this, sent = local(), alive = std::weak_ptr<int>(alive_)](
                                             const net::Response& response) {
-        if (!alive.expired() && !over_) take_written(response, sent);
+        if (alive.expired()) return;
+        writing_ = false;
+        if (over_) return take_too_late(response);
+        take_written(response, sent);
     });
 }
 
@@ -131,6 +138,7 @@ void Elector::take_written(const net::Response& response, Time sent) {
     // An answer that has waited for long says nothing of now: it is renewed before anything else.
     if (!leading_ && local() - sent < options_.renew_within) {
         leading_ = true;
+        leads_since_ = local();
         unfollow();
         check_time();
         events_.leading();
@@ -138,13 +146,25 @@ void Elector::take_written(const net::Response& response, Time sent) {
     again();
 }
 
+/// It has ended since. What it has taken all the same is given back.
+void Elector::take_too_late(const net::Response& response) {
+    auto done = std::exchange(after_write_, nullptr);
+    if (!done) return;
+    if (response.status != 200 && response.status != 201) return done();
+    lease_ = body_of(response);
+    give_back(std::move(done), release_tries);
+}
+
 void Elector::again() {
     Duration wait = options_.retry;
     // Who works writes every `retry`, and each time the watch says so: asking comes a little later.
     if (stream_) wait = wait + nanoseconds(wait.nanoseconds / 2);
     // A Lease of somebody who has gone is taken when its time is over, not a round later.
-    if (sight_ && sight_->holder != options_.identity)
-        wait = std::clamp(sight_->since + sight_->lease - local(), milliseconds(10), wait);
+    // When that could not be done, the server needs no hurry.
+    if (sight_ && sight_->holder != options_.identity) {
+        const Duration left = sight_->since + sight_->lease - local();
+        if (left > Duration()) wait = std::clamp(left, milliseconds(10), wait);
+    }
     waiting_ = true;
     loop_.after(heard_ ? Duration{} : wait,
                 [this, round = ++round_, alive = std::weak_ptr<int>(alive_)] {
@@ -184,6 +204,11 @@ void Elector::hear() {
     if (waiting_) again();
 }
 
+bool Elector::had_predecessor() const {
+    return leading_ && lease_["spec"]["leaseTransitions"].integer_or(0) > 0 &&
+           local() - leads_since_ < late_writes_max;
+}
+
 bool Elector::may_act() {
     if (over_ || !leading_) return false;
     if (local() - held_since_ < options_.renew_within) return true;
@@ -213,6 +238,10 @@ void Elector::lose() {
 void Elector::release(std::function<void()> done) {
     over_ = true;
     unfollow();
+    if (!leading_ && writing_) {
+        after_write_ = std::move(done);
+        return;
+    }
     if (!leading_) return done();
     give_back(std::move(done), release_tries);
 }

@@ -70,8 +70,9 @@ public:
     /// write (fence.h), for a program that stood still may go on in the middle of one. With the
     /// first no after a yes it has lost, which is told in a task of its own.
     bool may_act();
-    /// Another one led before this one, by what the Lease says. Requires: it has led.
-    bool had_predecessor() const { return lease_["spec"]["leaseTransitions"].integer_or(0) > 0; }
+    /// Another one led before this one, by what the Lease says, and not so long ago that nothing
+    /// of it can come any more.
+    bool had_predecessor() const;
     /// Gives the Lease back when it is held; then `done`. Who may not any more says so in the log,
     /// and others wait until the Lease ends: nobody can tell them that this program has stopped.
     void release(std::function<void()> done);
@@ -81,6 +82,7 @@ private:
     void take_lease(const net::Response& response);
     void write(const api::Value& lease);
     void take_written(const net::Response& response, Time sent);
+    void take_too_late(const net::Response& response);
     void give_back(std::function<void()> done, int tries);
     void give_back_newer(std::function<void()> done, int tries);
     void tell_not_given_back(const net::Response& response) const;
@@ -99,12 +101,15 @@ private:
     Events events_;
     std::optional<LeaseSight> sight_;
     api::Value lease_;
-    Time held_since_;  // When the write went out that the server took last; local.
+    Time held_since_;   // When the write went out that the server took last; local.
+    Time leads_since_;  // Local.
+    std::function<void()> after_write_;          // To be told when a write under way is settled.
     std::optional<Transport::StreamId> stream_;  // Tells a follower of the Lease's changes.
     Time follow_again_;                          // Not before; local.
     std::int64_t round_ = 0;  // Of waiting; timers of an earlier one are ignored.
     bool waiting_ = false;    // Nothing is under way but a timer.
     bool heard_ = false;      // It has changed since it was asked for last.
+    bool writing_ = false;
     bool leading_ = false;
     bool over_ = false;
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);

@@ -207,6 +207,32 @@ TEST_CASE("a follower that may not watch asks, and takes what is free a round la
     CHECK(second.leads);
 }
 
+TEST_CASE("a Lease that has ended is asked for as calmly as any when the server is away") {
+    Election election;
+    election.pass(seconds(30));
+    election.leader().kill();
+    election.server.is_up = false;
+    election.pass(seconds(20));
+    const int asked = election.server.asked;
+    election.pass(seconds(20));
+    CHECK(election.server.asked - asked <= 11);
+}
+
+TEST_CASE("who ends while it takes the Lease gives it back when it has it") {
+    HandLoop loop;
+    LeaseServer server{loop};
+    Elector elector(server, loop, options_of("ann"), {[] {}, [] {}, nullptr});
+    elector.start();
+    loop.pass(milliseconds(5));
+    bool done = false;
+    elector.release([&] { done = true; });
+    CHECK(!done);
+    loop.pass(milliseconds(100));
+    CHECK(done);
+    CHECK(server.lease["spec"]["leaseTransitions"].is_integer());
+    CHECK(server.lease["spec"]["holderIdentity"].text_or("") == "");
+}
+
 TEST_CASE("a leader that stood still may not act, whichever of its timers comes first") {
     HandLoop loop;
     LeaseServer server{loop};

@@ -142,6 +142,7 @@ private:
     std::set<api::Key> ending_wrappers_;      // Their quota goes back when their pods are gone.
     std::map<api::Key, Eviction> evictions_;  // Of Workloads, decided and not yet seen.
     std::set<api::Key> strangers_;  // Workloads seen to wait that somebody else admitted since.
+    std::optional<std::string> last_double_;  // The workload of these that was evicted last.
     std::set<api::Key> queues_to_write_;  // ClusterQueues and what they name, LocalQueues, Cohorts.
     std::set<api::Key> moved_in_;         // LocalQueues whose workloads have moved, or that went.
     std::map<api::Key, std::string> led_to_;  // LocalQueues to the names of their ClusterQueues.

@@ -34,13 +34,14 @@ struct Succession : SmallQueues {
                 planner.observe(nullptr, object.get());
         }
     }
-    void workload(const std::string& name, int priority) {
+    void workload(const std::string& name, int priority, int cpu = 6) {
         put(workloads,
             "{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {namespace: "
             "team, name: " +
                 name + "}, spec: {queueName: lq, priority: " + std::to_string(priority) +
                 ", podSets: [{name: main, count: 1, template: {spec: {containers: "
-                "[{name: main, resources: {requests: {cpu: 6}}}]}}}]}}");
+                "[{name: main, resources: {requests: {cpu: " +
+                std::to_string(cpu) + "}}}]}}}]}}");
     }
     kube::ObjectPtr now_of(const std::string& name) { return find(workloads, "team", name); }
     /// Whatever has become of it meanwhile.
@@ -84,6 +85,25 @@ TEST_CASE("a late admission for which there is room stays, and so it does when a
                 "default-flavor, resources: [{name: cpu, nominalQuota: 1}]}]}]}}");
     world.rest();
     CHECK_FALSE(is_evicted(world.now_of("second")->value));
+}
+
+TEST_CASE("of late admissions that fit in only apart as few go as must") {
+    Succession world(true);
+    world.workload("third", 0, 4);
+    world.patch(world.find(cluster_queues, "", "cluster-queue"), "{spec: {stopPolicy: Hold}}");
+    world.rest();
+    REQUIRE_FALSE(has_admission(world.now_of("first")->value));
+    world.arrive();
+    Write other = world.late;
+    other.key.name = "third";
+    other.version = world.now_of("third")->version;
+    api::Value& admission = other.body.at("status").at("admission");
+    admission.at("podSetAssignments")
+        .mutable_items()[0]
+        .set("resourceUsage", api::Value::object({{"cpu", "4"}}));
+    REQUIRE(world.take(other));
+    world.rest();
+    CHECK(is_evicted(world.now_of("second")->value) != is_evicted(world.now_of("third")->value));
 }
 
 TEST_CASE("what was admitted when it is first seen stays, and all of it without a predecessor") {
