@@ -38,6 +38,7 @@ PARTS = "parts of a pod that has no node are answered empty, with the pod, or no
 # Of kinds that nothing here acts on.
 IDLE = "resourcequotas|replicationcontrollers|podtemplates|daemonsets|cronjobs|ingresses|ingressclasses|networkpolicies|" \
        "poddisruptionbudgets|storageclasses|endpoints|endpointslices|limitranges|events"
+OURS = r"\.kueue\.x-k8s\.io|\.ray\.io|\.workload\.codeflare\.dev"
 ZEROS = r"{(\"\w+\": (0|{})(, )?)*}"
 ONE_MORE = "|".join(rf'"<version{n + 1}>" \| "<version{n}>"' for n in range(1, 10))
 
@@ -46,7 +47,8 @@ DIFFERENCES: list[tuple[str, str]] = [
     (r"\| \.body\.details: {} \| \(absent\)$", EMPTY),
     (r"\| \.body\.details\.kind: \"\w+\" \| \"\w+\"$", NAMED),
     # Ours are never none: then all of the causes would be absent, not one.
-    (r"\| \.body\.details\.causes\.FieldValue\w+ at .*: true \| \(absent\)$", SOME),
+    (rf"^\w+ (?!\S*({OURS}))\S+ .*\| \.body\.details\.causes\.FieldValue\w+ at .*: true \| \(absent\)$", SOME),
+    (r"\| \.body\.details\.causes\.FieldValueInvalid at <nil>: true \| \(absent\)$", SOME),
     (r"headers\.warning: .* \| \[.*but this version of Muster has no controller that acts on them", KEPT),
     (rf" ({IDLE})\.\S+ .*\.cells: \[.*\] \| \[", KEPT),
     (rf" ({IDLE}|services|statefulsets|replicasets)\.\S+ .*\.status: {ZEROS} \| \(absent\)$", EMPTY),
