@@ -8,8 +8,10 @@ import threading
 import pytest
 
 import kinds
+import moved
 from client import await_account
 from conftest import MUSTER, until
+from outside import Client
 from program import Program
 
 PATCH = "application/merge-patch+json"
@@ -120,7 +122,8 @@ class Team:
 
 @pytest.fixture(scope="module")
 def operator(cluster):
-    """Started before its kinds are there."""
+    """Started before its kinds are there. Tests before these have left theirs."""
+    moved.wipe(Client(cluster))
     running = Operator(cluster).start()
     try:
         until("it says which kinds it waits for", lambda: "clusterqueues.kueue.x-k8s.io/v1beta2" in running.log.read_text())
