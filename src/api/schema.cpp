@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include "api/json.h"
 #include "api/path.h"
-#include "base/quantity.h"
+#include "api/quantity_fields.h"
 #include "base/time.h"
 
 namespace muster::api {
@@ -157,7 +156,7 @@ void drop_more(const Schema& schema, Value& value) {
 void canonicalize_scalar(Schema::Type type, Value& value) {
     if (type == Schema::Type::quantity) {
         if (!value.is_string() && !value.is_number()) return;
-        const auto quantity = Quantity::parse(value.is_string() ? value.text() : to_json(value));
+        const std::optional<Quantity> quantity = quantity_of(value);
         if (quantity) value = quantity->text();
     } else if (type == Schema::Type::time || type == Schema::Type::micro_time) {
         const auto time = parse_rfc3339(value.text_or(""));

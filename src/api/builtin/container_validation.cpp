@@ -6,10 +6,9 @@
 
 #include "api/builtin/field_reference.h"
 #include "api/field_error.h"
-#include "api/json.h"
 #include "api/label_rules.h"
+#include "api/quantity_fields.h"
 #include "base/dns_name.h"
-#include "base/quantity.h"
 
 namespace muster::api {
 namespace {
@@ -19,10 +18,6 @@ constexpr const char* port_range = "must be between 1 and 65535, inclusive";
 
 bool is_port(std::int64_t port) {
     return port >= 1 && port <= 65535;
-}
-
-std::optional<Quantity> quantity_of(const Value& value) {
-    return Quantity::parse(value.is_string() ? value.text() : to_json(value));
 }
 
 bool is_standard_resource(std::string_view name) {

@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "api/field_error.h"
-#include "api/json.h"
+#include "api/quantity_fields.h"
 #include "base/dns_name.h"
-#include "base/quantity.h"
 
 namespace muster::api {
 namespace {
@@ -81,7 +80,7 @@ void check_divisor(std::string_view resource, const Value& divisor, const Path& 
     static const std::string byte_words =
         "only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are "
         "supported with the ";
-    const auto quantity = Quantity::parse(divisor.is_string() ? divisor.text() : to_json(divisor));
+    const std::optional<Quantity> quantity = quantity_of(divisor);
     if (!quantity || *quantity == Quantity()) return;
     const std::string text = quantity->text();
     const auto refuse = [&](const std::string& why) {

@@ -6,10 +6,9 @@
 #include <string>
 
 #include "api/field_error.h"
-#include "api/json.h"
 #include "api/label_rules.h"
+#include "api/quantity_fields.h"
 #include "base/dns_name.h"
-#include "base/quantity.h"
 
 namespace muster::api {
 namespace {
@@ -193,13 +192,7 @@ FieldErrors validate_node(const Value& node, const Value*) {
     for (const char* list : {"capacity", "allocatable"}) {
         const Path path = status.child(list);
         for (const Value::Member& amount : node["status"][list].members()) {
-            const Value& value = amount.value;
-            const auto quantity =
-                Quantity::parse(value.is_string() ? value.text() : to_json(value));
-            if (quantity && quantity->is_negative()) {
-                errors.push_back(
-                    invalid(path.key(amount.key), value, "must be greater than or equal to 0"));
-            }
+            check_not_negative(amount.value, path.key(amount.key), errors);
         }
     }
     return errors;

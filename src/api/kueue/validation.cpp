@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "api/field_error.h"
-#include "api/kueue/quantity_fields.h"
 #include "api/kueue/rules.h"
 #include "api/label_rules.h"
+#include "api/quantity_fields.h"
 #include "base/dns_name.h"
 #include "base/quantity.h"
 

@@ -1,5 +1,5 @@
-// api/kueue/quantity_fields.cpp - what a number or text says as a quantity.
-#include "api/kueue/quantity_fields.h"
+// api/quantity_fields.cpp - what a number or text says as a quantity.
+#include "api/quantity_fields.h"
 
 #include "api/field_error.h"
 #include "api/json.h"

@@ -1,4 +1,4 @@
-// api/kueue/quantity_fields.h - quantities as fields of objects: read, and not below nothing.
+// api/quantity_fields.h - quantities as fields of objects: read, and not below nothing.
 #pragma once
 
 #include <optional>
