@@ -128,10 +128,11 @@ public:
     void start();
     /// Says that it is not ready, begins nothing more, lets the writes under way come to their end
     /// and gives the Lease back, so that another one may go on at once; then `done`.
+    void stop(std::function<void()> done);
+    /// How long that may take.
     Duration ending_patience() const {
         return std::max(usual_patience, never_later_ + giving_back);
     }
-    void stop(std::function<void()> done);
     /// Another one may be working: this one must not.
     bool lost() const { return lost_; }
 

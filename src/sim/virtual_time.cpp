@@ -75,6 +75,12 @@ bool VirtualTime::has_tasks() const {
                        [](const auto& loop) { return !loop->tasks_.empty(); });
 }
 
+void VirtualTime::pass(Duration span) {
+    const Time end = now_ + span;
+    while (now_ < end)
+        step(end);
+}
+
 bool VirtualTime::step(Time end) {
     if (++ran_ > most_at_once) throw Broken{"tasks go on and on, and the time stands still"};
     std::vector<VirtualLoop*> ready;

@@ -62,6 +62,9 @@ public:
     /// same: whoever runs keeps itself busy.
     bool step(Time end);
 
+    /// Lets so much time pass, with all that runs in it.
+    void pass(Duration span);
+
     /// Some task could run now.
     bool has_tasks() const;
 

@@ -38,12 +38,18 @@ def holder(cluster) -> str:
     return cluster.request("GET", LEASE)[1]["spec"].get("holderIdentity", "")
 
 
-def test_a_killed_leader_is_followed_when_its_lease_ends_and_one_that_ends_at_once(ground, start):
+def one_leads_one_waits(ground, start):
+    """The two, and by which name the first holds the Lease."""
     first = start()
     assert first.line() == "leading" and first.line() == "ready"
     held = holder(ground)
     second = start()
     until("the second waits", lambda: f"{held} is working" in second.log.read_text())
+    return first, second, held
+
+
+def test_a_killed_leader_is_followed_when_its_lease_ends_and_one_that_ends_at_once(ground, start):
+    first, second, held = one_leads_one_waits(ground, start)
     assert second.lines.empty()
     first.kill()
     assert second.line() == "leading" and second.line() == "ready"
@@ -77,11 +83,7 @@ def test_a_lease_that_is_given_back_is_taken_before_it_would_be_asked_for(ground
 
 
 def test_a_leader_that_stood_still_ends_when_it_goes_on(ground, start):
-    first = start()
-    assert first.line() == "leading" and first.line() == "ready"
-    held = holder(ground)
-    second = start()
-    until("the second waits", lambda: f"{held} is working" in second.log.read_text())
+    first, second, _ = one_leads_one_waits(ground, start)
     first.process.send_signal(signal.SIGSTOP)
     assert second.line() == "leading" and second.line() == "ready"
     ours = holder(ground)
