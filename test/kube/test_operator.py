@@ -158,7 +158,7 @@ def test_what_does_not_fit_waits_with_its_reason_until_there_is_room(operator, c
     until("the second waits", lambda: team.condition("second", "QuotaReserved").get("status") == "False")
     assert "insufficient" in team.condition("second", "QuotaReserved")["message"]
     until("the second is suspended", lambda: team.job("second")["spec"]["suspend"] is True)
-    assert team.pods("second") == []
+    until("no pod of before it was suspended is left", lambda: team.pods("second") == [])
     path = f"/apis/{kinds.KUEUE}/v1beta2/clusterqueues/{team.name}"
     until("the queue counts both", lambda: [cluster.request("GET", path)[1].get("status", {}).get(count) for count in (
         "pendingWorkloads", "reservingWorkloads", "admittedWorkloads")] == [1, 1, 1])
