@@ -41,7 +41,7 @@ decide::LocalQueue local_queue(std::int64_t cohort, std::int64_t queue) {
 
 /// Something that was decided takes effect.
 struct Effect {
-    enum class What { ends, is_gone };
+    enum class What { ends, is_gone, is_due };
     Time at;
     What what = What::ends;
     std::string id;
@@ -67,13 +67,14 @@ public:
                 apply(state_, decide::LocalQueueSet{local_queue(cohort, queue)});
             }
         }
+        decide::decide(state_, zero);  // The queues were there long before.
     }
 
     Bound all() {
         const std::vector<Arrival> coming = arrivals(plan_);
         std::size_t next = 0;
         Time now = zero;
-        while (next < coming.size() || !effects_.empty()) {
+        while (ended_ < plan_.workloads()) {
             const bool arrives = next < coming.size() &&
                                  (effects_.empty() || zero + coming[next].at <= effects_.top().at);
             now = arrives ? zero + coming[next].at : effects_.top().at;
@@ -107,18 +108,26 @@ private:
     }
 
     void take(const Effect& effect) {
+        if (effect.what == Effect::What::is_due) return;
         if (effect.what == Effect::What::is_gone) {
             apply(state_, decide::WorkloadReleased{effect.id});
         } else if (playing_.at(effect.id).run == effect.run) {
             apply(state_, decide::WorkloadFinished{effect.id});
             apply(state_, decide::WorkloadRemoved{effect.id});
+            ++ended_;
         }
+    }
+
+    decide::Decision decide_now(Time now) {
+        decide::Decision decision = decide::decide(state_, now, delays_.gathering);
+        if (decision.look_again) effects_.push({*decision.look_again, Effect::What::is_due, "", 0});
+        return decision;
     }
 
     void settle(Time now) {
         bool changed = true;
         while (changed) {
-            const decide::Decision decision = decide::decide(state_, now);
+            const decide::Decision decision = decide_now(now);
             for (const decide::Admit& admit : decision.admits) {
                 const Playing& playing = playing_.at(admit.workload);
                 const Duration runs = plan_.classes[playing.kind].runs;
@@ -146,6 +155,7 @@ private:
     std::map<std::string, Playing> playing_;
     std::priority_queue<Effect, std::vector<Effect>, std::greater<>> effects_;
     std::int64_t evictions_ = 0;
+    std::int64_t ended_ = 0;
 };
 
 }  // namespace

@@ -10,9 +10,10 @@ namespace muster::load {
 
 /// What a server and its clients take for one workload's steps.
 struct Delays {
-    Duration start;     // From the decision until it runs.
-    Duration end;       // From its end until its quota is free.
-    Duration eviction;  // From the decision until its quota is free.
+    Duration start;           // From the decision until it runs.
+    Duration end;             // From its end until its quota is free.
+    Duration eviction;        // From the decision until its quota is free.
+    Duration gathering = {};  // Until what came back is given out; see decide().
 };
 
 struct Bound {

@@ -14,6 +14,7 @@ TEST_CASE("a load that nobody preempts takes what its quota allows") {
     CHECK(bound_of(plan).evictions == 0);
     CHECK(plan.shortest() == milliseconds(7500));
     CHECK(bound_of(plan, {milliseconds(10), milliseconds(5), {}}).wall == milliseconds(7725));
+    CHECK(bound_of(plan, {{}, {}, {}, milliseconds(20)}).wall == milliseconds(7780));
 }
 
 TEST_CASE("load 1 loses what its large workloads put out") {
@@ -24,6 +25,7 @@ TEST_CASE("load 1 loses what its large workloads put out") {
     CHECK(at_once.wall > plan.shortest());
     const Bound later = bound_of(plan, {milliseconds(5), milliseconds(5), milliseconds(5)});
     CHECK(later.wall > at_once.wall);
+    CHECK(bound_of(plan, {{}, {}, {}, milliseconds(40)}).wall > at_once.wall);
 }
 
 }  // namespace muster::load

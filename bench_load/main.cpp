@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "bench_load/bound.h"
 #include "bench_load/player.h"
+#include "control/queue/planner.h"
 #include "kube/http_transport.h"
 #include "kube/kubeconfig.h"
 #include "net/asio_loop.h"
@@ -93,12 +94,18 @@ double in_seconds(Duration duration) {
     return static_cast<double>(duration.nanoseconds) / 1e9;
 }
 
-void report_all(const Flags& flags, const LoadPlan& plan, Duration bound,
+struct Bounds {
+    Bound at_once;
+    Bound together;  // With the planner's wait for more to come back.
+};
+
+void report_all(const Flags& flags, const LoadPlan& plan, const Bounds& bounds,
                 const LoadFigures& figures, const std::vector<Watched>& processes) {
     const auto workloads = static_cast<double>(plan.workloads());
     report(flags, "wall", in_seconds(figures.wall), "s");
     report(flags, "least that the load allows", in_seconds(plan.shortest()), "s");
-    report(flags, "the same decisions without any delay", in_seconds(bound), "s");
+    report(flags, "the same decisions without any delay", in_seconds(bounds.at_once.wall), "s");
+    report(flags, "and given out together, as muster does", in_seconds(bounds.together.wall), "s");
     report(flags, "admissions", workloads / in_seconds(figures.wall), "1/s");
     report(flags, "quota in use",
            100.0 * static_cast<double>(figures.held) /
@@ -125,7 +132,8 @@ int play(const Flags& flags) {
     const kube::Connection connection =
         kube::connection_of({{flags.kubeconfig, read_file(flags.kubeconfig)}}, {}, read_file);
     const LoadPlan plan = numbered_plan(flags.load, flags.percent);
-    const Duration bound = bound_of(plan).wall;
+    const Bounds bounds{bound_of(plan),
+                        bound_of(plan, {{}, {}, {}, control::queue::quota_back_pause})};
     std::vector<Watched> processes;
     for (const std::string& named : flags.processes)
         processes.emplace_back(named);
@@ -140,7 +148,7 @@ int play(const Flags& flags) {
     player.start(
         [&](const LoadFigures& figures) {
             if (isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r\n");
-            report_all(flags, plan, bound, figures, processes);
+            report_all(flags, plan, bounds, figures, processes);
             loop.stop();
         },
         [&](const std::string& text) {

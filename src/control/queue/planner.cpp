@@ -21,8 +21,6 @@ namespace {
 using api::Value;
 using Rule = decide::WaitReason::Rule;
 
-// What ends together is written one after the other; Kueue waits a second.
-constexpr Duration quota_back_pause = milliseconds(40);
 constexpr Duration ask_again_pause = milliseconds(50);  // While nothing may be decided.
 
 enum class Finalizer { add, remove };

@@ -24,6 +24,10 @@
 
 namespace muster::control::queue {
 
+/// What ends together is written one after the other: so long the planner waits for more to come
+/// back before it gives it out. Kueue waits a second.
+constexpr Duration quota_back_pause = milliseconds(40);
+
 /// What the planner has of the world outside.
 struct PlannerRim {
     std::function<bool()> may_decide = nullptr;     // While it says no, nothing is decided.
