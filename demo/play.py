@@ -194,7 +194,7 @@ def play_second_wrapper(stage: Stage) -> None:
     stage.say("A second one of the same size waits: no cluster, no pods, and it says why")
     stage.run(f"muster apply -f {SAMPLES}/4-appwrapper-1.yaml")
     stage.until("-n default appwrapper raycluster-complete-1",
-                lambda w: w.get("status", {}).get("queuejobstate") == "Backoff", 10)
+                lambda w: w.get("status", {}).get("queuejobstate") == "Backoff", 60)
     stage.run("muster describe appwrapper raycluster-complete-1 -n default",
               ["Insufficient resources to dispatch AppWrapper.", "AppWrapperNotRunnable.", "Pending", "Backoff"])
     stage.run("muster get rayclusters,pods -n default")
@@ -224,7 +224,7 @@ def play_training(stage: Stage, phases: Phases) -> None:
     stage.say("A training job without a queue label: the default queue takes it, real Ray runs it")
     stage.run(f"muster apply -f {SAMPLES}/5-rayjob.yaml")
     stage.until("-n sandbox workloads", lambda l: any(condition(w, "Admitted").get("status") == "True"
-                                                      for w in l.get("items", [])), 20)
+                                                      for w in l.get("items", [])), 60)
     stage.run("muster get -n sandbox queues,workloads")
     stage.until("-n sandbox rayjob digits", lambda j: j.get("status", {}).get("jobDeploymentStatus") == "Running", 90)
     job = stage.get("-n sandbox rayjob digits")

@@ -96,6 +96,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def echo(self, request: dict) -> None:
         self.answer(json.dumps(echoed(request)))
 
+    def held(self, request: dict) -> None:
+        """Answers once it is let go."""
+        self.server.go.wait(60)
+        self.say(request)
+
     def count(self, request: dict) -> None:
         """Writes down how often, and after whom, it was asked."""
         labels = request["object"]["metadata"].get("labels") or {}
@@ -165,11 +170,12 @@ class Webhooks:
     def __init__(self, service: str = "hooks.default.svc"):
         self.authority = Authority()
         self.heard: list[tuple[str, dict]] = []
+        self.go = threading.Event()  # For whom `held` holds up.
         self.servers = {}
         for name, authority, also in (("good", self.authority, ["127.0.0.1", "localhost", service]),
                                       ("stranger", Authority(), ["127.0.0.1"]), ("other", self.authority, ["elsewhere.example.com"])):
             server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-            server.daemon_threads, server.heard = True, self.heard
+            server.daemon_threads, server.heard, server.go = True, self.heard, self.go
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             with tempfile.TemporaryDirectory() as folder:
                 pair = pathlib.Path(folder) / "pair.pem"
@@ -195,7 +201,7 @@ def webhook(name: str, client: dict, rules: list[dict] | None = None, **more) ->
     """About config maps unless said otherwise."""
     usual = [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]
     return {"name": f"{name}.example.com", "clientConfig": client, "rules": rules or usual, "sideEffects": "None",
-            "admissionReviewVersions": ["v1"], "timeoutSeconds": 2, **more}
+            "admissionReviewVersions": ["v1"], "timeoutSeconds": 10, **more}
 
 
 def configuration(kind: str, name: str, *hooks: dict) -> dict:

@@ -67,7 +67,7 @@ spec:
   selector: {matchLabels: {app: db}}
 """ + TEMPLATE.replace("NAME", "db").replace(
         "echo VERSION; exec sleep 600", "until getent hosts db-0.db; do sleep 0.2; done; exec sleep 600"))
-    muster.until("both are ready", lambda: muster.get("sts", "db")["status"].get("readyReplicas") == 2)
+    muster.until("both are ready", lambda: muster.get("sts", "db").get("status", {}).get("readyReplicas") == 2)
     names = [p["metadata"]["name"] for p in muster.get("pods", "-l", "app=db")["items"]]
     assert names == ["db-0", "db-1"]
     said = muster.until("db-1 has found db-0", lambda: muster.run("logs", "db-1").stdout)

@@ -112,7 +112,7 @@ def test_a_pod_deleted_just_before_the_kill_ends_after_the_restart(make_muster):
     mark = str(muster.folder)
     muster.apply(job("stubborn", "Never", "trap '' TERM; " + RECORD + "while :; do sleep 0.2; done", starts, mark))
     pod = muster.until("it runs", lambda: next(
-        (p["metadata"]["name"] for p in muster.get("pods")["items"] if living(mark)), None))
+        (p["metadata"]["name"] for p in muster.get("pods")["items"] if living(mark) and starts_of(starts).get(p["metadata"]["name"])), None))
     muster.run("delete", "job", "stubborn", "--wait=false")
     muster.kill()
     muster.start()

@@ -157,7 +157,7 @@ def test_a_watch_from_a_version_tells_every_change_in_order(api):
     assert told == [("ADDED", "seen-0"), ("ADDED", "seen-1"), ("ADDED", "seen-2"), ("MODIFIED", "seen-1"), ("DELETED", "seen-2")]
     # A watch ends by itself when its time is over.
     assert [e["object"].metadata.name for e in watch.Watch().stream(core.list_namespace, field_selector="metadata.name=sandbox",
-                                                                    timeout_seconds=1)] == ["sandbox"]
+                                                                    timeout_seconds=5)] == ["sandbox"]
 
 
 def test_rights_and_tokens(api):

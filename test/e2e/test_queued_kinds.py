@@ -162,7 +162,7 @@ def test_a_stateful_set_queues_as_a_whole_and_waits_on_hold_at_none(muster):
     assert 'admission webhook "vstatefulset.kb.io" denied the request: spec.replicas: Invalid value: 1: field is immutable' in refused.stderr
     muster.apply(serving("StatefulSet", 0))
     muster.until("it is on hold", lambda: condition(workload(muster, "statefulset-web"), "QuotaReserved").get("reason") == "OnHold")
-    assert not muster.get("-n", "sandbox", "pods", "-l", "app=web").get("items")
+    muster.until("its pods are gone", lambda: not muster.get("-n", "sandbox", "pods", "-l", "app=web").get("items"))
     muster.apply(serving("StatefulSet", 1))
     muster.until("one runs", lambda: web(muster, "Running") == ["web-0"])
     muster.run("delete", "-n", "sandbox", "statefulset", "web")

@@ -180,6 +180,7 @@ def test_the_network_is_made_again_as_an_ordinary_user(nobody):
     muster.apply(PAIR)
     muster.until("it is ready", lambda: (muster.get("pod", "greeter")["status"].get("containerStatuses") or [{}])[0].get("ready"))
     old = holder_of(muster)
+    assert old
     os.kill(old, signal.SIGKILL)
     muster.until("a new holder is there", lambda: holder_of(muster) not in (0, old))
     muster.apply(job("asker", ASK, ns="default").replace("busybox", "python"))

@@ -8,7 +8,7 @@ import yaml
 
 import kinds
 from conftest import ROOT, until
-from outside import PATCH
+from outside import PATCH, is_true
 
 sys.path.insert(0, str(ROOT / "test/kubernetes/crds"))
 import originals  # noqa: E402  (in the folder just named)
@@ -64,6 +64,9 @@ def install_crds(client, crds: list[dict]) -> dict[str, dict]:
         served = next(v["name"] for v in spec["versions"] if v["storage"])
         path = f"/apis/{spec['group']}/{served}/{spec['names']['plural']}"
         until(f"{path} is served", lambda path=path: client.ask("GET", path)[0] == 200)
+        # Said after it is served.
+        about = f"{CRDS}/{crd['metadata']['name']}"
+        until(f"{about} is established", lambda about=about: is_true(client.insist("GET", about), "Established"))
     return {crd["metadata"]["name"]: client.insist("GET", f"{CRDS}/{crd['metadata']['name']}") for crd in crds}
 
 

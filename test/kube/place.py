@@ -38,7 +38,7 @@ class Place:
             f"--egress-selector-config-file={folder}/ways.yaml", f"--audit-policy-file={folder}/audit.yaml",
             f"--audit-log-path={self.audit}"])
         self.cluster.start()
-        self.kubelet = Kubelet(self.cluster, self.network)
+        self.kubelet = Kubelet(self.cluster, self.network, seconds=3.0)
         self.client = Client(self.cluster)
         (folder / "bin").mkdir()
         for name, path in [("helm", partner.programs() / "helm"), ("kubectl", partner.kubectl()), ("muster", MUSTER)]:
@@ -71,12 +71,13 @@ class Place:
         return sorted(pod["metadata"]["uid"] for pod in self.get(f"/api/v1/namespaces/default/pods?labelSelector=job-name={job}")["items"]
                       if "deletionTimestamp" not in pod["metadata"])
 
-    def make_job(self, name: str, queue: str = "first-queue", **more) -> None:
-        """Not suspended: the webhook does that. Its pods do not end by themselves."""
+    def make_job(self, name: str, queue: str = "first-queue", **more) -> dict:
+        """Not suspended: the webhook does that, as the answer shows. Its pods do not end by themselves."""
         body = kinds.job(name, queue, **more)
         body["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["memory"] = "10Mi"
         status, answer = self.client.ask("POST", JOBS, body)
         assert status == 201, answer
+        return answer
 
     def keep_running(self, job: str) -> list[str]:
         """Waits for its pod, which then stays."""

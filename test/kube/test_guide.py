@@ -64,8 +64,7 @@ def test_install_and_see_that_it_works(place):
     deployment = place.get(f"/apis/apps/v1/namespaces/{NS}/deployments/muster-operator")
     assert deployment["status"]["readyReplicas"] == 2
     follow(place, "See that it works")
-    place.make_job("asked")
-    assert place.get(f"{JOBS}/asked")["spec"]["suspend"] is True, "no webhook was asked"
+    assert place.make_job("asked")["spec"]["suspend"] is True, "no webhook was asked"
     until("it is finished", lambda: is_true(place.workload_of("asked"), "Finished"))
     # The other version of an object is converted by the operator.
     older = place.get(f"/apis/{kinds.KUEUE}/v1beta1/namespaces/default/localqueues/first-queue")
@@ -120,9 +119,9 @@ def test_plain_manifests_do_the_same(place):
     plain_install(place)
     place.type(f"kubectl rollout status deployment/muster-operator --namespace {NS} --timeout=60s")
     # The Lease of before could not be given back, for the rights to it went first.
-    until("webhooks are asked", lambda: all(place.client.ask("GET", path)[0] == 200 for path in CONFIGURATIONS))
-    place.make_job("plain")
-    assert place.get(f"{JOBS}/plain")["spec"]["suspend"] is True
+    until("webhooks are asked", lambda: place.client.ask("POST", f"{JOBS}?dryRun=All", kinds.job("tried", "first-queue"))[1].get(
+        "spec", {}).get("suspend"))
+    assert place.make_job("plain")["spec"]["suspend"] is True
     until("it is finished", lambda: is_true(place.workload_of("plain"), "Finished"))
     assert place.pods_of("through") == pods
     # Who is stopped first gives its Lease back.
@@ -135,7 +134,7 @@ def test_plain_manifests_do_the_same(place):
     place.client.insist("DELETE", f"{JOBS}?propagationPolicy=Background")
     until("nothing is queued", lambda: not place.get(WORKLOADS)["items"])
     place.type(plain_removal())
-    assert place.client.ask("GET", WORKLOADS)[0] == 404
+    until("the kind is gone", lambda: place.client.ask("GET", WORKLOADS)[0] == 404)
     place.type(re.search(r"`(kubectl delete -f deploy/manifests)`", GUIDE.read_text()).group(1))
     nothing_is_left(place)
 

@@ -143,8 +143,7 @@ def test_a_job_is_suspended_admitted_and_finished(operator, cluster):
     admission = team.workload("train")["status"]["admission"]
     assert admission["clusterQueue"] == team.name
     assert admission["podSetAssignments"][0]["resourceUsage"] == {"cpu": "2"}
-    until("the Job has its pods", lambda: len(team.pods("train")) == 2)
-    assert team.job("train")["spec"]["suspend"] is False
+    until("the Job is let go and has its pods", lambda: team.job("train")["spec"]["suspend"] is False and len(team.pods("train")) == 2)
     until("the workload is finished", lambda: team.finishes("train"))
     finished = team.condition("train", "Finished")
     assert finished["reason"] == "Succeeded"

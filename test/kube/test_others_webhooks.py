@@ -92,6 +92,7 @@ def aside(s: Session, path: str, body: dict) -> None:
 
 def of_mode(path: str, hooks: Webhooks, server: str = "good", **more) -> dict:
     name = re.sub(r"[^a-z0-9]", "", path) + server
+    more = {"timeoutSeconds": 2 if path == "slow" else 10, **more}
     return webhook(name, hooks.client(path, server), objectSelector={"matchLabels": {"mode": f"{path}.{server}"}}, **more)
 
 

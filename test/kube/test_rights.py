@@ -159,7 +159,7 @@ def test_the_rights_are_enough_and_not_too_many(place):
     ray_comes_and_goes(place)
     wrappers_come_and_go(place, "workload.codeflare.dev")
     wrappers_come_and_go(place, "mcad.ibm.com")
-    assert scrape(place) == 200
+    until("metrics are told", lambda: scrape(place) == 200)
     place.type("kubectl delete -f deploy/samples/first-queue.yaml --wait=false")
     time.sleep(2)
     asked = [each for each in place.asked() if "objectRef" in each]

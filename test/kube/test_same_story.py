@@ -274,7 +274,7 @@ def test_the_same_story_ends_alike(tellers, story):
 
     for what in (ending, events):
         try:
-            until("both tell the same", lambda what=what: alike(what), 15)
+            until("both tell the same", lambda what=what: alike(what), 60)
         except AssertionError:
             up, cluster = ([f"{line} x{n}" for line, n in sorted(each.items())] if what is events else each for each in seen)
             only = [f"- only on muster up: {line}" for line in up if line not in cluster] + \

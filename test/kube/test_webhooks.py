@@ -37,7 +37,10 @@ def operator(cluster):
     running = Operator(cluster, "--webhook-url", f"https://127.0.0.1:{port}", "--webhook-listen", f"127.0.0.1:{port}")
     running.port = port
     try:
-        yield running.start().wait_ready()
+        running.start().wait_ready()
+        until("its webhooks are asked", lambda: cluster.request(
+            "POST", JOBS.format(ns="default") + "?dryRun=All", kinds.job("asked", "Not_A_Name"))[0] == 403)
+        yield running
     finally:
         if running.process.poll() is None:
             running.stop()

@@ -178,7 +178,7 @@ def test_dry_run_changes_nothing(kubectl):
 
 
 def test_logs(kubectl, sleeper):
-    kubectl("apply", "-f", "-", input=a_job(kubectl, "counted", '["sh", "-c", "echo one; sleep 1; echo two"]'))
+    kubectl("apply", "-f", "-", input=a_job(kubectl, "counted", '["sh", "-c", "echo one; sleep 5; echo two"]'))
     kubectl("wait", "--for=jsonpath={.status.active}=1", "job/counted", "--timeout=60s")
     # The pod may not have begun: kubectl waits for it when it is told to follow a job.
     followed = kubectl("logs", "-f", "job/counted", "--pod-running-timeout=60s")
@@ -327,7 +327,7 @@ def test_cordon_taint_drain(kubectl):
         kubectl("taint", "nodes", "laptop", "only-", check=False)
 
 
-def test_rights(kubectl):
+def test_rights(kubectl, sleeper):
     assert "yes" in kubectl("auth", "can-i", "create", "jobs")
     assert "no" in kubectl("auth", "can-i", "create", "jobs", "--as=nobody", check=False)
     assert "*.*" in kubectl("auth", "can-i", "--list")
@@ -339,7 +339,8 @@ def test_rights(kubectl):
     said = kubectl("auth", "can-i", "get", "pods", "--as=system:serviceaccount:" + kubectl.ns + ":robot", check=False)
     assert said.startswith("no")
     kubectl("create", "rolebinding", "robot", "--clusterrole=view", "--serviceaccount=" + kubectl.ns + ":robot")
-    assert "sleeper" in kubectl("get", "pods", "--token=" + token, "--kubeconfig=" + bare(kubectl))
+    words = ("get", "pods", "--token=" + token, "--kubeconfig=" + bare(kubectl))
+    kubectl.muster.until("its right is known", lambda: sleeper in kubectl(*words, check=False))
 
 
 def bare(kubectl) -> str:
@@ -394,6 +395,7 @@ def test_watch(kubectl):
 def test_a_namespace_goes_with_what_is_in_it(kubectl):
     ns = kubectl.ns + "-going"
     kubectl("create", "namespace", ns)
+    kubectl.muster.until("it has its account", lambda: "default" in kubectl("get", "serviceaccounts", "-n", ns, check=False))
     kubectl("apply", "-n", ns, "-f", "-", input=pod("inside"))
     kubectl("create", "configmap", "inside", "-n", ns)
     kubectl("delete", "namespace", ns, "--timeout=60s")

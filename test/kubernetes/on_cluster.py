@@ -15,6 +15,7 @@ from waiting import until
 
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/muster-{}-webhook-configuration"
+DEFAULT_QUEUE = "kueue.x-k8s.io/default-queue"
 
 
 class OnCluster(Program):
@@ -132,7 +133,17 @@ class OnCluster(Program):
             self.log.close()
 
     def settle(self, text: str) -> None:
-        """After YAML was applied: namespaces that it made are whole."""
-        for each in yaml.load_all(text, Loader):
-            if each and each.get("kind") == "Namespace":
+        """After YAML was applied: namespaces that it made are whole, and the webhooks have seen their default queues."""
+        things = [each for each in yaml.load_all(text, Loader) if each]
+        for each in things:
+            if each.get("kind") == "Namespace":
                 await_account(self.cluster.request, each["metadata"]["name"])
+        for each in things if self.process is not None and self.process.poll() is None else []:
+            if each.get("kind") == "LocalQueue" and (each["metadata"].get("annotations") or {}).get(DEFAULT_QUEUE) == "true":
+                until("the webhooks have seen the default queue", lambda ns=each["metadata"]["namespace"]: self._is_default(ns))
+
+    def _is_default(self, ns: str) -> bool:
+        body = {"metadata": {"name": "asked"}, "spec": {"template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}}}}
+        status, made = self.cluster.request("POST", f"/apis/batch/v1/namespaces/{ns}/jobs?dryRun=All", body)
+        return status == 201 and "kueue.x-k8s.io/queue-name" in made["metadata"].get("labels", {})
