@@ -60,6 +60,29 @@ def test_both_take_the_definitions_and_say_the_same_of_them(servers, guests):
             other["spec"], judged(other), other["status"]["acceptedNames"]), name
 
 
+def unknown(schema: dict, path: str) -> str:
+    """The first step of a path that the schema does not have; below what keeps every field all are there."""
+    for step in re.findall(r"\[\]|[^.\[\]]+", path):
+        if step == "[]":
+            schema = schema.get("items") or {}
+        elif step in schema.get("properties", {}):
+            schema = schema["properties"][step]
+        elif isinstance(schema.get("additionalProperties"), dict):
+            schema = schema["additionalProperties"]
+        else:
+            return "" if schema.get("x-kubernetes-preserve-unknown-fields") else step
+    return ""
+
+
+def test_every_field_that_queues_read_or_write_is_in_the_definitions(guests):
+    schemas = {crd["spec"]["names"]["kind"]: crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] for crd in guests.values()}
+    text = (ROOT / "src/control/queue/guest_fields.inc").read_text()
+    fields = [line.split() for line in text.split('R"fields(')[1].split(")fields")[0].splitlines()]
+    assert {kind for kind, _ in fields} == set(schemas)
+    assert [(kind, path, step) for kind, path in fields if (step := unknown(schemas[kind], path))] == []
+    assert unknown(schemas["JobSet"], "spec.replicatedJobs[].nonsense") == "nonsense"
+
+
 def written(server: Cluster, job: guest_jobs.GuestJob) -> dict:
     """One that its operator has said something about, as the server has it."""
     status, made = server.request("POST", job.path.format(ns="default"), job.made("shown"))
