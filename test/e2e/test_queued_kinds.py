@@ -218,3 +218,18 @@ def test_an_elastic_job_grows_and_shrinks_while_it_runs(muster):
     muster.until("two are charged", lambda: used() == "2")
     muster.run("delete", "-n", "sandbox", "job", "elastic", "--cascade=background")
     muster.until("nothing is left", lambda: not muster.get("-n", "sandbox", "workloads").get("items"))
+
+
+@both
+def test_an_elastic_job_shrinks_below_what_it_has_done(muster):
+    """Four of its six pods are done, so two of four are not needed any more; one is fewer than that."""
+    muster.apply(QUEUES)
+    muster.apply(job("elastic", '["sh", "-c", "test $JOB_COMPLETION_INDEX -lt 4 || sleep 600"]', cpu="1").replace(
+        "namespace: sandbox}", 'namespace: sandbox, annotations: {kueue.x-k8s.io/elastic-job: "true"}}').replace(
+        "spec:\n  template", "spec:\n  parallelism: 4\n  completions: 6\n  completionMode: Indexed\n  template", 1))
+    reclaimable = [{"name": "main", "count": 2}]
+    muster.until("four are done", lambda: workload(muster, "elastic").get("status", {}).get("reclaimablePods") == reclaimable)
+    muster.run("patch", "-n", "sandbox", "job", "elastic", "--type", "merge", "-p", '{"spec": {"parallelism": 1}}')
+    muster.until("its Workload asks for one", lambda: workload(muster, "elastic")["spec"]["podSets"][0]["count"] == 1)
+    muster.until("and says nothing of the others", lambda: not workload(muster, "elastic")["status"].get("reclaimablePods"))
+    muster.run("delete", "-n", "sandbox", "job", "elastic", "--cascade=background")

@@ -312,6 +312,23 @@ void tell_too_deep(Pass& pass) {
          ""});
 }
 
+/// What was told of pods that are done is too much once the job has shrunk. One that waits says so
+/// before it asks for fewer: it would be admitted for less than it needs.
+bool lower_reclaimable(Pass& pass) {
+    if (pass.kind.find_reclaimable == nullptr) return false;
+    const auto done = pass.kind.find_reclaimable(pass.job.value, pass.pod_sets);
+    for (const kube::ObjectPtr& slice : slices_of(pass.seen, pass.job.uid)) {
+        auto lowered = lowered_reclaimable(*slice, done);
+        if (!lowered) continue;
+        pass.workload = slice;
+        Value status = slice->value["status"];
+        status.set("reclaimablePods", std::move(*lowered));
+        pass.change_status(status);
+        return true;
+    }
+    return false;
+}
+
 /// A job that may be scaled while it runs has a slice for each time that it grew.
 void reconcile_slices(Pass& pass) {
     if (const auto end = end_of(pass.kind, pass.job.value)) {
@@ -321,6 +338,7 @@ void reconcile_slices(Pass& pass) {
         }
         return;
     }
+    if (lower_reclaimable(pass)) return;
     SliceStep step = next_step(pass.seen, pass.job, pass.pod_sets, pass.now);
     for (Write& write : step.writes)
         pass.result.writes.push_back(std::move(write));
