@@ -101,6 +101,24 @@ def test_a_group_of_pods_starts_whole_and_a_failed_one_is_replaced(muster):
 
 
 @both
+def test_a_group_may_be_named_by_annotations(muster):
+    """By a name that no label holds; the pods start together."""
+    muster.apply(QUEUES)
+    name = "gang-" + "a" * 60
+    annotations = f'kueue.x-k8s.io/pod-group-name: {name}, kueue.x-k8s.io/pod-group-total-count: "2"'
+    refused = muster.run("apply", "-f", "-", input=pod("wrong", annotations="kueue.x-k8s.io/pod-group-name: g"), check=False)
+    assert "annotation and the 'kueue.x-k8s.io/pod-group-name' annotation should be set" in refused.stderr
+    muster.apply(pod("first", '["sleep", "600"]', annotations=annotations))
+    muster.until("it waits for the second", lambda: any(
+        "fewer runnable pods" in e["message"] for e in muster.get("-n", "sandbox", "events").get("items", [])))
+    muster.apply(pod("second", '["sleep", "600"]', annotations=annotations))
+    muster.until("both run", lambda: phase(muster, "first") == phase(muster, "second") == "Running")
+    assert workload(muster, name)["spec"]["podSets"][0]["count"] == 2
+    muster.run("delete", "-n", "sandbox", "workload", name, "--wait=false")
+    muster.until("the group goes with its Workload", lambda: not muster.get("-n", "sandbox", "pods").get("items"))
+
+
+@both
 def test_a_group_that_succeeds_is_finished(muster):
     muster.apply(QUEUES)
     muster.apply(member("first", '["true"]') + "---" + member("second", '["true"]'))

@@ -10,6 +10,7 @@
 #include "control/conditions.h"
 #include "control/fold_pod.h"
 #include "control/owner.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/integration.h"
 #include "control/queue/job_pass.h"
 #include "control/queue/job_watches.h"
@@ -392,7 +393,7 @@ Reconciled reconcile(const JobKind& kind, const Settings& settings, const kube::
         return {};
     const Above above = find_above(job->value, key.ns, find);
     Pass pass{kind, seen, *job, settings, now, pod_sets_now(seen, kind, *job)};
-    const std::string prebuilt(job->label(prebuilt_label));
+    const std::string prebuilt(prebuilt_of(*job));
     if (above.end == Above::End::too_deep) {
         tell_too_deep(pass);
     } else if (!above.managed.name.empty()) {
