@@ -111,5 +111,31 @@ TEST_CASE("JSONPath finds members, indexes, all items and filtered items") {
     CHECK(first(".x.y.z") == "-");
 }
 
+TEST_CASE("JSONPath finds slices of lists, and nothing when their bounds do not fit") {
+    const Value value = parsed(R"({"l":[0,1,2,3],"none":[],"o":{"x":1}})");
+    const auto all = [&](const char* path) {
+        std::string text;
+        for (const Value* found : find_by_json_path(value, path))
+            text += to_json(*found);
+        return text;
+    };
+    CHECK(all(".l[-1:]") == "3");
+    CHECK(all(".l[1:3]") == "12");
+    CHECK(all(".l[:-1]") == "012");
+    CHECK(all(".l[:]") == "0123");
+    CHECK(all(".l[::2]") == "02");
+    CHECK(all(".l[1::2]") == "13");
+    CHECK(all(".l[2:2]").empty());
+    CHECK(all(".l[3:1]").empty());
+    CHECK(all(".l[-5:]").empty());
+    CHECK(all(".l[0:5]").empty());
+    CHECK(all(".l[::0]").empty());
+    CHECK(all(".none[-1:]").empty());
+    CHECK(all(".l[a:]").empty());
+    CHECK(all(".l[1:2:3:4]").empty());
+    CHECK(all(".o[-1:]").empty());
+    CHECK(all(".absent[-1:].type").empty());
+}
+
 }  // namespace
 }  // namespace muster::api

@@ -1,6 +1,8 @@
 // api/json_path.cpp - walks a document along a JSONPath.
 #include "api/json_path.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 
@@ -12,12 +14,14 @@ namespace {
 
 /// One step of a path.
 struct Step {
-    enum class Kind { member, index, all, filter };
+    enum class Kind { member, index, slice, all, filter };
     Kind kind = Kind::member;
-    std::string name;        // member; filter: the path behind @.
-    std::int64_t index = 0;  // From the end when negative.
-    bool equal = true;       // filter: == or !=.
-    std::string literal;     // filter: the text compared with.
+    std::string name;                 // member; filter: the path behind @.
+    std::int64_t index = 0;           // index, slice: the first; from the end when negative.
+    std::optional<std::int64_t> end;  // slice: behind the last; from the end when negative.
+    std::int64_t stride = 1;          // slice: to the next.
+    bool equal = true;                // filter: == or !=.
+    std::string literal;              // filter: the text compared with.
 };
 
 bool ends_name(char c) {
@@ -58,6 +62,24 @@ std::optional<Step> filter_of(std::string_view text) {
     return step;
 }
 
+/// "1:3", "-1:", "::2": what is left out is the start, the end, and every item.
+std::optional<Step> slice_of(std::string_view text) {
+    const std::vector<std::string_view> parts = split(text, ':');
+    if (parts.size() > 3) return std::nullopt;
+    std::array<std::optional<std::int64_t>, 3> numbers;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (parts[i].empty()) continue;
+        numbers[i] = parse_integer(parts[i]);
+        if (!numbers[i]) return std::nullopt;
+    }
+    Step step;
+    step.kind = Step::Kind::slice;
+    step.index = numbers[0].value_or(0);
+    step.end = numbers[1];
+    step.stride = numbers[2].value_or(1);
+    return step;
+}
+
 /// What stands in brackets.
 std::optional<Step> bracket_of(std::string_view text) {
     text = trim(text);
@@ -73,6 +95,7 @@ std::optional<Step> bracket_of(std::string_view text) {
         step.name = unquoted(text);
         return step;
     }
+    if (text.find(':') != std::string_view::npos) return slice_of(text);
     const std::optional<std::int64_t> index = parse_integer(text);
     if (!index) return std::nullopt;
     step.kind = Step::Kind::index;
@@ -126,6 +149,19 @@ bool passes(const Step& filter, const Value& item) {
     return false;
 }
 
+/// As in Kubernetes' client library, bounds that do not fit the list are an error, and so find
+/// nothing; they are not cut to it.
+void take_slice(const Step& slice, const std::vector<Value>& items,
+                std::vector<const Value*>& out) {
+    const auto size = static_cast<std::int64_t>(items.size());
+    const std::int64_t begin = slice.index < 0 ? slice.index + size : slice.index;
+    std::int64_t end = slice.end.value_or(size);
+    if (end < 0) end += size;
+    if (begin < 0 || end > size || slice.stride <= 0) return;
+    for (std::int64_t at = begin; at < end; at += std::min(slice.stride, size))
+        out.push_back(&items[static_cast<std::size_t>(at)]);
+}
+
 void take(const Step& step, const Value& value, std::vector<const Value*>& out) {
     switch (step.kind) {
         case Step::Kind::member:
@@ -137,6 +173,8 @@ void take(const Step& step, const Value& value, std::vector<const Value*>& out) 
             if (at >= 0 && at < size) out.push_back(&value.items()[static_cast<std::size_t>(at)]);
             return;
         }
+        case Step::Kind::slice:
+            return take_slice(step, value.items(), out);
         case Step::Kind::all:
             for (const Value& item : value.items())
                 out.push_back(&item);

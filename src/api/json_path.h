@@ -1,5 +1,5 @@
-// api/json_path.h - the JSONPath of printer columns and `kubectl wait`: members, indexes, [*] and
-// [?(@.type=='Ready')].
+// api/json_path.h - the JSONPath of printer columns and `kubectl wait`: members, indexes,
+// slices, [*] and [?(@.type=='Ready')].
 #pragma once
 
 #include <string_view>

@@ -125,30 +125,11 @@ void add_fields(const Schema& schema, const Value& value, FieldSet& set) {
     }
 }
 
-/// As Go's fmt prints a decoded value with %v, or with %#v where `typed`.
-std::string go_text(const Value& value, bool typed) {
-    if (value.is_string()) return typed ? to_json(value) : value.text();
-    if (value.is_null()) return "<nil>";
-    std::vector<std::string> parts;
-    if (value.is_array()) {
-        for (const Value& item : value.items())
-            parts.push_back(go_text(item, typed));
-        return typed ? "[]interface {}{" + join(parts, ", ") + "}" : "[" + join(parts, " ") + "]";
-    }
-    if (!value.is_object()) return to_json(value);
-    for (const Value::Member& member : value.members())
-        parts.push_back((typed ? to_json(Value(member.key)) : member.key.text()) + ":" +
-                        go_text(member.value, typed));
-    std::sort(parts.begin(), parts.end());
-    return typed ? "map[string]interface {}{" + join(parts, ", ") + "}"
-                 : "map[" + join(parts, " ") + "]";
-}
-
 /// What is wrong with the type of a value itself; empty when nothing is.
 std::string type_fault(const Schema& schema, const Value& value) {
     using Type = Schema::Type;
     if (value.is_null()) return {};
-    const std::string got = ", got &{" + go_text(value, false) + "}";
+    const std::string got = ", got &{" + go_text(value, GoText::plain) + "}";
     switch (schema.type) {
         case Type::any:
             return {};
@@ -173,10 +154,9 @@ std::string type_fault(const Schema& schema, const Value& value) {
         case Type::bytes:
             break;
     }
-    return value.is_string()
-               ? ""
-               : "expected string, got &value.valueUnstructured{Value:" + go_text(value, true) +
-                     "}";
+    return value.is_string() ? ""
+                             : "expected string, got &value.valueUnstructured{Value:" +
+                                   go_text(value, GoText::typed) + "}";
 }
 
 void find_faults(const Schema& schema, const Value& value, const std::string& path,

@@ -8,6 +8,7 @@
 #include "api/json.h"
 #include "api/protobuf.h"
 #include "api/rules.h"
+#include "api/scale_faults.h"
 #include "api/schema.h"
 #include "api/type_words.h"
 #include "api/typed_value.h"
@@ -202,6 +203,12 @@ void add_other_faults(const api::Kind& kind, Value object, std::vector<api::Fiel
     wrong.insert(wrong.end(), others.begin(), others.end());
 }
 
+std::vector<api::FieldError> scale_faults_of(const Exchange& exchange, const Value& object) {
+    const bool of_status = exchange.route.subresource == "status";
+    return api::scale_faults(*exchange.kind, object,
+                             of_status ? api::ScalePart::status : api::ScalePart::whole);
+}
+
 /// Built-in kinds are typed: a wrong type cannot be decoded at all. Custom ones are invalid, and
 /// may break a rule with what the stored version does not have; all others are asked later.
 void check_types(const Exchange& exchange, const api::Schema& schema, const Value& object) {
@@ -215,10 +222,10 @@ void check_types(const Exchange& exchange, const api::Schema& schema, const Valu
             for (api::FieldError& error : api::broken_rules(schema, object, nullptr))
                 wrong.push_back(std::move(error));
         }
-        if (!wrong.empty()) {
-            throw invalid(*exchange.kind, object["metadata"]["name"].text_or(""), wrong);
-        }
-        return;
+        if (wrong.empty()) return;
+        for (api::FieldError& error : scale_faults_of(exchange, object))
+            wrong.push_back(std::move(error));
+        throw invalid(*exchange.kind, object["metadata"]["name"].text_or(""), wrong);
     }
     const bool patched = exchange.route.verb == "patch" && !is_apply(exchange);
     for (const api::FieldError& error : wrong) {

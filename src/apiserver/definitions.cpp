@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/apiextensions/added_kind.h"
+#include "api/apiextensions/crd_approval.h"
 #include "api/json.h"
 #include "apiserver/commit.h"
 #include "apiserver/remove.h"
@@ -244,6 +245,11 @@ void set_definition_status(Context& context, Value& crd) {
     if (!crd["status"].is_object()) crd.set("status", Value::object());
     const Condition names = accept_names(context, crd, crd.at("status").at("acceptedNames"));
     const bool good = names.status == std::string_view("True");
+    if (const auto approval = api::approval_of_crd(crd)) {
+        set_condition(context, crd,
+                      {"KubernetesAPIApprovalPolicyConformant", approval->status, approval->reason,
+                       approval->message});
+    }
     set_condition(context, crd, names);
     if (good) {
         set_condition(context, crd,

@@ -41,6 +41,32 @@ std::string condition(const api::Value& crd, const std::string& type) {
     return "";
 }
 
+TEST_CASE("a definition of one of Kubernetes' groups says whether it was approved") {
+    TestServer server;
+    const auto judged = [&](const std::string& group, const std::string& annotation) {
+        const std::string name = "tabs." + group;
+        server.post(crds, R"({"metadata":{"name":")" + name +
+                              R"(","annotations":{"api-approved.kubernetes.io":")" + annotation +
+                              R"("}},"spec":{"group":")" + group +
+                              R"(","scope":"Namespaced","names":{"plural":"tabs","kind":"Tab"},)"
+                              R"("versions":[{"name":"v1","served":true,"storage":true,"schema":)"
+                              R"({"openAPIV3Schema":{"type":"object"}}}]}})");
+        const api::Value crd = server.get(crds + "/" + name)->json();
+        for (const api::Value& each : crd["status"]["conditions"].items()) {
+            if (each["type"].text() == "KubernetesAPIApprovalPolicyConformant")
+                return each["status"].text() + " " + each["message"].text();
+        }
+        return std::string("-");
+    };
+    CHECK(judged("a.k8s.io", "https://example.com/1") == "True approved in https://example.com/1");
+    CHECK(judged("b.k8s.io", "unapproved, a test") == "False not approved: \"unapproved, a test\"");
+    CHECK(judged("c.kubernetes.io", "because") ==
+          "False protected groups must have approval annotation \"api-approved.kubernetes.io\" "
+          "with either a URL or a reason starting with \"unapproved\", see "
+          "https://github.com/kubernetes/enhancements/pull/1111");
+    CHECK(judged("d.example.com", "https://example.com/1") == "-");
+}
+
 TEST_CASE("an added kind is served as any other") {
     TestServer server;
     CHECK(server.post(tabs, tab("a"))->status == 404);
@@ -57,6 +83,10 @@ TEST_CASE("an added kind is served as any other") {
     CHECK(server.get(tabs + "?fieldSelector=spec.cron%3D%2A%20%2A")->json()["items"].size() == 1);
     CHECK(server.merge(tabs + "/a", R"({"spec":{"replicas":-1}})")->status == 422);
     CHECK(server.merge(tabs + "/a/status", R"({"status":{"replicas":2}})")->status == 200);
+    // The schema allows it, but its Scale could not show it.
+    const ReplyPtr less = server.merge(tabs + "/a/status", R"({"status":{"replicas":-1}})");
+    CHECK(less->status == 422);
+    CHECK(less->text.find("should be a non-negative integer") != std::string::npos);
     CHECK(server.get(tabs + "/a")->json()["status"]["replicas"].integer_or(0) == 2);
     const ReplyPtr scaled = server.merge(tabs + "/a/scale", R"({"spec":{"replicas":5}})");
     CHECK(scaled->json()["status"]["replicas"].integer_or(0) == 2);

@@ -11,6 +11,7 @@
 #include "api/json.h"
 #include "api/patch.h"
 #include "api/rules.h"
+#include "api/scale_faults.h"
 #include "apiserver/admission_webhooks.h"
 #include "apiserver/admit.h"
 #include "apiserver/answer.h"
@@ -95,6 +96,12 @@ void check_valid(Context& context, Exchange& exchange, const api::Kind& kind,
     std::vector<api::FieldError> errors = validate_metadata(kind, object, old);
     for (api::FieldError& error : broken_rules(context, exchange, kind, object, old))
         errors.push_back(std::move(error));
+    if (kind.custom) {
+        const bool of_status = subresource == "status";
+        const auto part = of_status ? api::ScalePart::status : api::ScalePart::whole;
+        for (api::FieldError& error : api::scale_faults(kind, object, part))
+            errors.push_back(std::move(error));
+    }
     if (kind.validate != nullptr && !kind.custom) {
         for (api::FieldError& error : own_faults(kind, subresource, object, old))
             errors.push_back(std::move(error));

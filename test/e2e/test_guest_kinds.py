@@ -1,23 +1,45 @@
-# test/e2e/test_guest_kinds.py - job kinds of other projects, brought by their CustomResourceDefinitions, in the queues.
+# test/e2e/test_guest_kinds.py - job kinds of other projects, brought by their own CustomResourceDefinitions, in the queues; what
+# their operators would do is played.
 import json
+import sys
 
+import pytest
 import yaml
 
-from conftest import QUEUES, both
+from conftest import QUEUES, ROOT
 from test_queues import condition
 
+sys.path.insert(0, str(ROOT / "test/kubernetes/crds"))
+import guest_jobs  # noqa: E402
+import originals  # noqa: E402
+from guest_jobs import JOBS, RUNTIME, GuestJob, at, pods  # noqa: E402
 
-def definition(group: str, version: str, kind: str, scope: str = "Namespaced") -> dict:
-    plural = kind.lower() + "s"
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {
-        "name": f"{plural}.{group}", "annotations": {"api-approved.kubernetes.io": "unapproved, a test"}},
-            "spec": {"group": group, "scope": scope, "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-                     "versions": [{"name": version, "served": True, "storage": True, "subresources": {"status": {}}, "schema": {
-                         "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+# Those who wait here start together: a queue of its own, of a flavor with its nodes and a toleration.
+FLAVOR = {"nodeLabels": {"instance-type": "guest"}, "tolerations": [{"key": "guest", "operator": "Exists", "effect": "NoSchedule"}]}
+SPACIOUS = [
+    {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "guest-flavor"}, "spec": FLAVOR},
+    {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "spacious"}, "spec": {
+        "namespaceSelector": {}, "stopPolicy": "Hold", "resourceGroups": [{"coveredResources": ["cpu", "memory"], "flavors": [
+            {"name": "guest-flavor", "resources": [{"name": "cpu", "nominalQuota": 90}, {"name": "memory", "nominalQuota": "90Gi"}]}]}]}},
+    {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": {"name": "spacious", "namespace": "sandbox"}, "spec": {
+        "clusterQueue": "spacious"}},
+]
 
 
-def pods(cpu: str) -> dict:
-    return {"spec": {"containers": [{"name": "main", "image": "b", "resources": {"requests": {"cpu": cpu}}}]}}
+@pytest.fixture(scope="module")
+def muster(either):
+    """With every kind of others, as their projects define them; they go with the file."""
+    definitions = originals.guests()
+    either.run("apply", "-f", "-", input="\n---\n".join(json.dumps(each) for each in definitions.values()))
+    for name in definitions:
+        either.until(f"{name} is served", lambda name=name: either.run("get", "-A", name, check=False).returncode == 0)
+    either.apply(QUEUES)
+    yield either
+    either.run("delete", "crd", *definitions, "--wait=false")
+
+
+def made_of(job: GuestJob, name: str, **labels) -> dict:
+    return job.made(name, namespace="sandbox", **({"labels": labels} if labels else {}))
 
 
 def job_set(name: str, cpu: str) -> dict:
@@ -36,13 +58,52 @@ def workload_of(muster, name: str) -> dict:
     return found[0] if found else {}
 
 
-@both
+def patch(muster, resource: str, name: str, change: dict, *words: str) -> None:
+    muster.run("patch", "-n", "sandbox", resource, name, "--type", "merge", "-p", json.dumps(change), *words)
+
+
+def test_each_kind_waits_starts_on_its_nodes_stops_and_ends(muster):
+    """All of them together, which takes no longer than one."""
+    muster.apply(yaml.safe_dump_all([*SPACIOUS, RUNTIME]))
+    named = {job.kind.lower(): job for job in JOBS}
+
+    def seen(name: str) -> dict:
+        return muster.get("-n", "sandbox", named[name].resource, name)
+
+    def started(name: str) -> bool:
+        return at(seen(name), named[name].suspend) is False
+
+    for name, job in named.items():
+        muster.apply(yaml.safe_dump(made_of(job, name, **{"kueue.x-k8s.io/queue-name": "spacious"})))
+    before = {name: seen(name)["spec"] for name in named}
+    for name, job in named.items():
+        assert at({"spec": before[name]}, job.suspend) is True, name
+        muster.until(f"{name} has a Workload", lambda name=name: workload_of(muster, name))
+        assert [(s["name"], s["count"]) for s in workload_of(muster, name)["spec"]["podSets"]] == job.sets, name
+
+    patch(muster, "clusterqueue", "spacious", {"spec": {"stopPolicy": "None"}})
+    for name, job in named.items():
+        muster.until(f"{name} is started", lambda name=name: started(name))
+        now = seen(name)
+        for path in job.templates:
+            assert at(now, f"{path}.{job.selector}") == FLAVOR["nodeLabels"], (name, path, now["spec"])
+            assert at(now, f"{path}.{job.selector.replace('nodeSelector', 'tolerations')}") == FLAVOR["tolerations"], (name, path, now["spec"])
+
+    patch(muster, "clusterqueue", "spacious", {"spec": {"stopPolicy": "HoldAndDrain"}})
+    for name, job in named.items():
+        muster.until(f"{name} is stopped", lambda name=name: not started(name))
+        assert [at(seen(name), f"{path}.{job.selector}") for path in job.templates] == [None] * len(job.templates), name
+
+    patch(muster, "clusterqueue", "spacious", {"spec": {"stopPolicy": "None"}})
+    for name, job in named.items():
+        muster.until(f"{name} is started again", lambda name=name: started(name))
+        patch(muster, job.resource, name, {"status": job.end}, "--subresource", "status")
+        muster.until(f"{name} is finished", lambda name=name: condition(workload_of(muster, name), "Finished").get("reason") == "Succeeded")
+        muster.run("delete", "-n", "sandbox", job.resource, name)
+    muster.until("no Workload is left", lambda: not muster.get("-n", "sandbox", "workloads")["items"])
+
+
 def test_jobs_of_others_wait_start_and_end_in_the_queues(muster):
-    muster.apply(QUEUES)
-    muster.apply(yaml.safe_dump_all([definition("jobset.x-k8s.io", "v1alpha2", "JobSet"),
-                                     definition("kubeflow.org", "v1", "PyTorchJob")]))
-    for plural in ("jobsets.jobset.x-k8s.io", "pytorchjobs.kubeflow.org"):
-        muster.until(f"{plural} are served", lambda name=plural: muster.run("get", "-n", "sandbox", name, check=False).returncode == 0)
     muster.apply(yaml.safe_dump(job_set("pair", "1")))
     made = muster.get("-n", "sandbox", "jobset", "pair")
     assert made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "local-queue-test"
@@ -62,44 +123,28 @@ def test_jobs_of_others_wait_start_and_end_in_the_queues(muster):
     muster.until("the training job is started", lambda: muster.get(
         "-n", "sandbox", "pytorchjob", "train")["spec"]["runPolicy"]["suspend"] is False)
     muster.run("delete", "-n", "sandbox", "pytorchjob", "train")
+    muster.run("delete", "-n", "sandbox", "jobset", "pair")
     muster.until("its Workload is gone", lambda: not workload_of(muster, "train"))
 
 
-def install(muster, *definitions: dict) -> None:
-    muster.apply(yaml.safe_dump_all(definitions))
-    for crd in definitions:
-        name = crd["metadata"]["name"]
-        muster.until(f"{name} is served", lambda name=name: muster.run("get", "-A", name, check=False).returncode == 0)
-
-
-@both
 def test_a_train_job_has_the_pods_of_its_runtime(muster):
-    muster.apply(QUEUES)
-    group, version = "trainer.kubeflow.org", "v1alpha1"
-    install(muster, definition(group, version, "TrainJob"), definition(group, version, "ClusterTrainingRuntime", "Cluster"))
-    muster.apply(yaml.safe_dump({"apiVersion": f"{group}/{version}", "kind": "TrainJob", "metadata": {
-        "name": "tune", "namespace": "sandbox"}, "spec": {"runtimeRef": {"name": "torch"}, "trainer": {"numNodes": 3}}}))
+    muster.run("delete", "clustertrainingruntime", "torch", check=False)
+    muster.apply(yaml.safe_dump(made_of(guest_jobs.TRAIN_JOB, "tune")))
     assert muster.get("-n", "sandbox", "trainjob", "tune")["spec"]["suspend"] is True
-    muster.apply(yaml.safe_dump({"apiVersion": f"{group}/{version}", "kind": "ClusterTrainingRuntime", "metadata": {
-        "name": "torch"}, "spec": {"mlPolicy": {"torch": {}}, "template": {"spec": {"replicatedJobs": [{"name": "node", "template": {
-            "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}, "spec": {"template": pods("1")}}}]}}}}))
+    muster.apply(yaml.safe_dump(RUNTIME))
     muster.until("the TrainJob is started", lambda: muster.get("-n", "sandbox", "trainjob", "tune")["spec"]["suspend"] is False)
     assert [(s["name"], s["count"]) for s in workload_of(muster, "tune")["spec"]["podSets"]] == [("node", 3)]
-    patch = muster.get("-n", "sandbox", "trainjob", "tune")["spec"]["runtimePatches"][0]
-    assert patch["manager"] == "kueue.x-k8s.io/manager"
-    node = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"][0]
+    added = muster.get("-n", "sandbox", "trainjob", "tune")["spec"]["runtimePatches"][0]
+    assert added["manager"] == "kueue.x-k8s.io/manager"
+    node = added["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"][0]
     assert node["name"] == "node" and "kueue.x-k8s.io/podset" in node["template"]["spec"]["template"]["metadata"]["labels"]
     muster.run("delete", "-n", "sandbox", "trainjob", "tune")
     muster.until("its Workload is gone", lambda: not workload_of(muster, "tune"))
 
 
-@both
 def test_a_spark_application_is_its_driver_and_its_executors(muster):
-    muster.apply(QUEUES)
-    install(muster, definition("sparkoperator.k8s.io", "v1beta2", "SparkApplication"))
-    application = {"apiVersion": "sparkoperator.k8s.io/v1beta2", "kind": "SparkApplication", "metadata": {
-        "name": "pi", "namespace": "sandbox"}, "spec": {"mode": "client", "driver": {"cores": 1}, "executor": {
-            "cores": 1, "instances": 2, "memory": "512m"}}}
+    application = made_of(guest_jobs.SPARK, "pi")
+    application["spec"] = {**application["spec"], "mode": "client"}
     refused = muster.run("apply", "-f", "-", input=yaml.safe_dump(application), check=False)
     assert refused.returncode != 0 and "only Cluster mode is supported" in refused.stdout + refused.stderr
     application["spec"]["mode"] = "cluster"
@@ -112,10 +157,7 @@ def test_a_spark_application_is_its_driver_and_its_executors(muster):
     muster.until("its Workload is gone", lambda: not workload_of(muster, "pi"))
 
 
-@both
 def test_an_app_wrapper_wraps_a_training_job(muster):
-    muster.apply(QUEUES)
-    install(muster, definition("kubeflow.org", "v1", "PyTorchJob"))
     inner = training_job("inner", "1")
     del inner["metadata"]["namespace"]
     wrapper = {"apiVersion": "workload.codeflare.dev/v1beta1", "kind": "AppWrapper", "metadata": {
@@ -127,19 +169,13 @@ def test_an_app_wrapper_wraps_a_training_job(muster):
     assert not made["spec"].get("runPolicy", {}).get("suspend")
     muster.run("delete", "-n", "sandbox", "appwrapper", "wrapped")
     muster.until("the training job is gone", lambda: muster.run("get", "-n", "sandbox", "pytorchjob", "inner", check=False).returncode != 0)
-    wrapper["spec"]["resources"]["GenericItems"][0]["generictemplate"]["kind"] = "MPIJob"
-    wrapper["spec"]["resources"]["GenericItems"][0]["generictemplate"]["apiVersion"] = "kubeflow.org/v2beta1"
+    wrapper["spec"]["resources"]["GenericItems"][0]["generictemplate"]["kind"] = "MXJob"
     refused = muster.run("apply", "-f", "-", input=yaml.safe_dump(wrapper), check=False)
     assert "no matches for kind" in refused.stdout + refused.stderr
 
 
-@both
 def test_each_group_of_a_leader_worker_set_is_a_workload_that_its_pods_join(muster):
-    muster.apply(QUEUES)
-    install(muster, definition("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet"))
-    muster.apply(yaml.safe_dump({"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": {
-        "name": "serve", "namespace": "sandbox", "labels": {"kueue.x-k8s.io/queue-name": "local-queue-test"}}, "spec": {
-            "replicas": 2, "leaderWorkerTemplate": {"size": 2, "leaderTemplate": pods("1"), "workerTemplate": pods("1")}}}))
+    muster.apply(yaml.safe_dump(made_of(guest_jobs.LEADER_WORKER_SET, "serve", **{"kueue.x-k8s.io/queue-name": "local-queue-test"})))
     template = muster.get("-n", "sandbox", "leaderworkerset", "serve")["spec"]["leaderWorkerTemplate"]["leaderTemplate"]
     assert template["metadata"]["annotations"]["kueue.x-k8s.io/pod-suspending-parent"] == "leaderworkerset.x-k8s.io/leaderworkerset"
 

@@ -101,6 +101,24 @@ def test_a_group_of_pods_starts_whole_and_a_failed_one_is_replaced(muster):
 
 
 @both
+def test_a_group_may_be_named_by_annotations(muster):
+    """By a name that no label holds; the pods start together."""
+    muster.apply(QUEUES)
+    name = "gang-" + "a" * 60
+    annotations = f'kueue.x-k8s.io/pod-group-name: {name}, kueue.x-k8s.io/pod-group-total-count: "2"'
+    refused = muster.run("apply", "-f", "-", input=pod("wrong", annotations="kueue.x-k8s.io/pod-group-name: g"), check=False)
+    assert "annotation and the 'kueue.x-k8s.io/pod-group-name' annotation should be set" in refused.stderr
+    muster.apply(pod("first", '["sleep", "600"]', annotations=annotations))
+    muster.until("it waits for the second", lambda: any(
+        "fewer runnable pods" in e["message"] for e in muster.get("-n", "sandbox", "events").get("items", [])))
+    muster.apply(pod("second", '["sleep", "600"]', annotations=annotations))
+    muster.until("both run", lambda: phase(muster, "first") == phase(muster, "second") == "Running")
+    assert workload(muster, name)["spec"]["podSets"][0]["count"] == 2
+    muster.run("delete", "-n", "sandbox", "workload", name, "--wait=false")
+    muster.until("the group goes with its Workload", lambda: not muster.get("-n", "sandbox", "pods").get("items"))
+
+
+@both
 def test_a_group_that_succeeds_is_finished(muster):
     muster.apply(QUEUES)
     muster.apply(member("first", '["true"]') + "---" + member("second", '["true"]'))
@@ -218,3 +236,18 @@ def test_an_elastic_job_grows_and_shrinks_while_it_runs(muster):
     muster.until("two are charged", lambda: used() == "2")
     muster.run("delete", "-n", "sandbox", "job", "elastic", "--cascade=background")
     muster.until("nothing is left", lambda: not muster.get("-n", "sandbox", "workloads").get("items"))
+
+
+@both
+def test_an_elastic_job_shrinks_below_what_it_has_done(muster):
+    """Four of its six pods are done, so two of four are not needed any more; one is fewer than that."""
+    muster.apply(QUEUES)
+    muster.apply(job("elastic", '["sh", "-c", "test $JOB_COMPLETION_INDEX -lt 4 || sleep 600"]', cpu="1").replace(
+        "namespace: sandbox}", 'namespace: sandbox, annotations: {kueue.x-k8s.io/elastic-job: "true"}}').replace(
+        "spec:\n  template", "spec:\n  parallelism: 4\n  completions: 6\n  completionMode: Indexed\n  template", 1))
+    reclaimable = [{"name": "main", "count": 2}]
+    muster.until("four are done", lambda: workload(muster, "elastic").get("status", {}).get("reclaimablePods") == reclaimable)
+    muster.run("patch", "-n", "sandbox", "job", "elastic", "--type", "merge", "-p", '{"spec": {"parallelism": 1}}')
+    muster.until("its Workload asks for one", lambda: workload(muster, "elastic")["spec"]["podSets"][0]["count"] == 1)
+    muster.until("and says nothing of the others", lambda: not workload(muster, "elastic")["status"].get("reclaimablePods"))
+    muster.run("delete", "-n", "sandbox", "job", "elastic", "--cascade=background")

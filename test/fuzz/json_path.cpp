@@ -27,7 +27,9 @@ Target json_path_target() {
             {std::string(".status.conditions[?(@.type=='Ready')].status") + '\0' +
                  R"({"status":{"conditions":[{"type":"Ready","status":"True"}]}})",
              std::string(".a[*].b[0]") + '\0' + R"({"a":[{"b":[1]},{"b":[2]}]})",
-             std::string("{.a['x.y']}") + '\0' + R"({"a":{"x.y":3}})"},
+             std::string("{.a['x.y']}") + '\0' + R"({"a":{"x.y":3}})",
+             std::string(".a[-2:].b[1:9223372036854775807:9223372036854775807]") + '\0' +
+                 R"({"a":[{"b":[1]},{"b":[2,3]}]})"},
             take};
 }
 

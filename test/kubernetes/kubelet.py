@@ -128,10 +128,10 @@ class RunPod:
         """Of an environment variable; of what stands elsewhere, only the pod's own fields, ConfigMaps and Secrets are known."""
         source = each.get("valueFrom", {})
         if "fieldRef" in source:
-            found = self.pod
-            for name in source["fieldRef"]["fieldPath"].split("."):
+            found, (path, _, key) = self.pod, source["fieldRef"]["fieldPath"].partition("['")  # metadata.labels['a.b']
+            for name in path.split("."):
                 found = found.get(name, {})
-            return str(found or "")
+            return str((found.get(key[:-2]) if key else found) or "")
         if "configMapKeyRef" in source:
             wanted = source["configMapKeyRef"]
             path = f"/api/v1/namespaces/{self.pod['metadata']['namespace']}/configmaps/{wanted['name']}"

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "api/apiextensions/added_kind.h"
+#include "api/apiextensions/crd_approval.h"
 #include "api/apiextensions/crd_schema.h"
 #include "api/field_error.h"
 #include "api/webhook_client.h"
@@ -68,15 +69,11 @@ void check_group(const Value& crd, Errors& errors) {
     add_faults(errors, at, group, faults);
     if (faults.empty() && text.find('.') == std::string::npos)
         errors.push_back(invalid(at, group, "should be a domain with at least one dot"));
-    const bool is_protected = text == "k8s.io" || text == "kubernetes.io" ||
-                              text.ends_with(".k8s.io") || text.ends_with(".kubernetes.io");
-    constexpr const char* approval = "api-approved.kubernetes.io";
-    if (is_protected && crd["metadata"]["annotations"][approval].text_or("").empty()) {
+    const std::optional<CrdApproval> approval = approval_of_crd(crd);
+    if (approval && crd["metadata"]["annotations"][approval_annotation].text().empty()) {
         const Path metadata = Path().child("metadata");
-        errors.push_back(required(metadata.child("annotations").key(approval),
-                                  "protected groups must have approval annotation "
-                                  "\"api-approved.kubernetes.io\", see "
-                                  "https://github.com/kubernetes/enhancements/pull/1111"));
+        errors.push_back(
+            required(metadata.child("annotations").key(approval_annotation), approval->message));
     }
 }
 

@@ -333,6 +333,15 @@ TEST_CASE("pods that are done stay done, except of what an elastic job gave up")
           Faults{"status.reclaimablePods[main]: Required value: cannot be removed"});
     const Value elastic = workload(two, 2, "true");
     CHECK(faults_of(workload(one, 2, "true"), &elastic).empty());
+    // What the job had told before it shrank stands until it is lowered; more is never told.
+    const Value shrinks = workload(two, 3, "true");
+    CHECK(faults_of(workload(two, 1, "true"), &shrinks).empty());
+    CHECK(faults_of(workload("[]", 1, "true"), &shrinks).empty());
+    CHECK(
+        faults_of(workload(R"([{"name":"main","count":3}])", 1, "true"), &shrinks) ==
+        Faults{
+            "status.reclaimablePods[main].count: Invalid value: 3: should be less or equal to 1"});
+    CHECK_FALSE(faults_of(workload(two, 1, "false"), &shrinks).empty());
     CHECK(faults_of(workload(R"([{"name":"x","count":1}])", 2, "true")) ==
           Faults{"status.reclaimablePods[x].name: Unsupported value: \"x\": supported values: "
                  "\"main\""});

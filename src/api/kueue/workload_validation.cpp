@@ -128,6 +128,12 @@ bool has_shrunk(const Value& workload, const Value& pod_set) {
     return admitted["count"].integer_or(0) > now["count"].integer_or(1);
 }
 
+/// A count that an elastic job had before it shrank below it: it is lowered when the job is seen.
+bool is_left_over(const Value& object, const Value* old, const Value& pods) {
+    return old != nullptr && is_elastic(object) &&
+           named((*old)["status"]["reclaimablePods"], pods["name"])["count"] == pods["count"];
+}
+
 void check_reclaimable(const Value& object, const Value* old, Errors& errors) {
     const Path status = Path().child("status");
     const Path list = status.child("reclaimablePods");
@@ -139,7 +145,8 @@ void check_reclaimable(const Value& object, const Value* old, Errors& errors) {
         if (pod_set.is_null()) {
             errors.push_back(
                 not_supported(item.child("name"), pods["name"], pod_set_names(object)));
-        } else if (pods["count"].integer_or(0) > pod_set["count"].integer_or(1)) {
+        } else if (pods["count"].integer_or(0) > pod_set["count"].integer_or(1) &&
+                   !is_left_over(object, old, pods)) {
             errors.push_back(invalid(
                 item.child("count"), pods["count"],
                 "should be less or equal to " + std::to_string(pod_set["count"].integer_or(1))));

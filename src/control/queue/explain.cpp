@@ -10,6 +10,7 @@
 #include "api/kind.h"
 #include "base/text.h"
 #include "control/queue/fold.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/integration.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
@@ -172,7 +173,7 @@ std::optional<std::string> find_id(const QueuePlanner& planner, const kube::Cach
         if (is_finished(workload->value)) continue;
         if (const auto id = planner.id_of(workload->key)) return id;
     }
-    if (const std::string group(object.label(group_label)); !group.empty()) {
+    if (const std::string group(group_of(object)); !group.empty()) {
         if (const auto id = planner.id_of({workloads, object.key.ns, group})) return id;
     }
     const Value& owner = controller_of(object.value);
@@ -188,7 +189,7 @@ bool is_over(const kube::Cache& seen, const kube::Object& object) {
     if (object.key.resource == workloads) return is_finished(object.value);
     const JobKind* kind = find_job_kind(object.key.resource);
     if (kind != nullptr && end_of(*kind, object.value)) return true;
-    if (const std::string group(object.label(group_label)); !group.empty()) {
+    if (const std::string group(group_of(object)); !group.empty()) {
         const auto workload = seen.find({workloads, object.key.ns, group});
         if (workload != nullptr && is_finished(workload->value)) return true;
     }

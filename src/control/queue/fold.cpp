@@ -263,7 +263,7 @@ decide::Workload fold_workload(const kube::Object& workload, const Identity& ide
         set.group = given["topologyRequest"]["podSetGroupName"].text();
         set.topology = fold_topology_request(given["topologyRequest"]);
         if (settings.workloads.reclaimable == WorkloadRules::Obeyed::yes)
-            set.reclaimable = reclaimable_of(workload.value, set.name);
+            set.reclaimable = std::min(set.count, reclaimable_of(workload.value, set.name));
         const Value& pod_template = given["template"];
         const std::optional<Value> full = completed(pod_template["spec"], limits, seen);
         set.pod = fold_pod_shape(workload.key.ns, pod_template["metadata"]["labels"],

@@ -1,14 +1,24 @@
 // control/queue/guest_job_kinds_test.cpp - JobSet and the kinds of Kubeflow from their making to
 // their end, their operators played.
+#include "control/queue/guest_job_kinds.h"
+
+#include <algorithm>
+#include <set>
+
 #include <doctest/doctest.h>
 
 #include "api/guest_kinds.h"
+#include "base/text.h"
 #include "control/queue/small_queues.h"
 
 namespace muster::control::queue {
 namespace {
 
 using api::Value;
+
+constexpr std::string_view guest_fields =
+#include "control/queue/guest_fields.inc"
+    ;
 
 constexpr const char* pair_of_jobs = R"({apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet,
     metadata: {namespace: team, name: pair, labels: {kueue.x-k8s.io/queue-name: lq}},
@@ -185,6 +195,51 @@ TEST_CASE("a job that is too big for the queue stays suspended") {
     CHECK(world.find(made->key.resource, "team", "train")
               ->value.path("spec.runPolicy.suspend")
               .boolean_or(false));
+}
+
+/// Every path that the table of a kind names.
+std::set<std::string> named_paths(const JobKind& kind) {
+    std::set<std::string> paths;
+    const auto name = [&](const std::string& before, std::string_view path) {
+        if (!path.empty()) paths.insert(before + std::string(path));
+    };
+    const auto name_condition = [&] {
+        for (const char* member : {"type", "status", "message"})
+            name("status.conditions[].", member);
+    };
+    name("", kind.suspend);
+    name("", kind.priority_class);
+    name("", kind.ready_field);
+    name("", kind.active);
+    for (const std::string_view count : kind.ready_counts)
+        name("", count);
+    if (!kind.ready_condition.empty()) name_condition();
+    for (const EndRule& end : kind.ends) {
+        if (end.sign == EndRule::Sign::condition) name_condition();
+        if (end.sign == EndRule::Sign::field) name("", end.where);
+        name("", end.message);
+    }
+    for (const PodSetRule& rule : kind.pod_sets) {
+        const std::string item = rule.list.empty() ? "" : std::string(rule.list) + "[].";
+        if (!rule.list.empty()) name(item, rule.name);
+        name(item, rule.pod_template);
+        name(item, rule.times);
+        name(item, rule.present_at);
+        for (const std::string_view count : rule.counts)
+            name(item, count);
+    }
+    return paths;
+}
+
+TEST_CASE(
+    "the fields that the tables of guests name are those that their definitions are asked for") {
+    const std::vector<std::string_view> lines = split(guest_fields, '\n');
+    for (const JobKind& kind : guest_job_kinds()) {
+        for (const std::string& path : named_paths(kind)) {
+            const std::string line = std::string(kind.kind) + " " + path;
+            CHECK_MESSAGE(std::find(lines.begin(), lines.end(), line) != lines.end(), line);
+        }
+    }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "api/field_error.h"
 #include "control/appwrapper/demand.h"
+#include "control/cluster/index_set.h"
 #include "control/queue/guest_job_kinds.h"
 #include "control/queue/integration.h"
 #include "control/queue/job_rules.h"
@@ -37,14 +38,24 @@ const std::vector<EndRule> app_wrapper_ends = {
     {Sign::field, "status.state", "Deleted", Success::no, "status.message"},
 };
 
+/// Pods that never run again. Of an indexed Job also those that failed for good, and none beyond
+/// its completions, which may have become fewer.
+std::int64_t over_of_job(const Value& job, std::int64_t completions) {
+    const Value& status = job["status"];
+    if (job["spec"]["completionMode"].text_or("") != "Indexed")
+        return status["succeeded"].integer_or(0);
+    const std::string both =
+        status["completedIndexes"].text() + "," + status["failedIndexes"].text();
+    return cluster::IndexSet::parse(both, completions).size();
+}
+
 std::vector<ReclaimablePods> done_of_job(const Value& job, const std::vector<PodSet>&) {
-    if (!job["spec"]["completions"].is_integer()) return {};
-    const std::int64_t completions = job["spec"]["completions"].as_integer();
     const std::int64_t parallelism = job["spec"]["parallelism"].integer_or(1);
-    const std::int64_t succeeded = job["status"]["succeeded"].integer_or(0);
-    if (parallelism == 1 || succeeded == 0) return {};
+    const std::int64_t completions = job["spec"]["completions"].integer_or(parallelism);
+    const std::int64_t over = over_of_job(job, completions);
+    if (parallelism == 1 || over == 0) return {};
     const std::int64_t wanted = std::min(parallelism, completions);
-    const std::int64_t left = std::max<std::int64_t>(completions - succeeded, 0);
+    const std::int64_t left = std::max<std::int64_t>(completions - over, 0);
     if (left >= wanted) return {};
     return {{"main", wanted - left}};
 }

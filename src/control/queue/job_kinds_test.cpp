@@ -2,6 +2,7 @@
 // asked for, a Workload made beforehand, parts of a greater whole.
 #include <doctest/doctest.h>
 
+#include "api/parsed_yaml.h"
 #include "control/queue/managed.h"
 #include "control/queue/small_queues.h"
 
@@ -53,6 +54,26 @@ TEST_CASE("completions follow the pods that start when the Job says so") {
     CHECK(world.number("spec.completions") == 4);
     world.evict();
     CHECK(world.number("spec.completions") == 6);
+}
+
+TEST_CASE("pods of a Job that never run again are given back") {
+    const auto done = [](const std::string& spec, const std::string& status) {
+        const Value job = api::parsed_yaml("{spec: {" + spec + "}, status: {" + status + "}}");
+        std::int64_t count = 0;
+        for (const ReclaimablePods& pods : find_job_kind(jobs)->find_reclaimable(job, {}))
+            count += pods.count;
+        return count;
+    };
+    CHECK(done("parallelism: 4, completions: 6", "succeeded: 2") == 0);
+    CHECK(done("parallelism: 4, completions: 6", "succeeded: 4") == 2);
+    CHECK(done("parallelism: 1, completions: 6", "succeeded: 5") == 0);
+    CHECK(done("parallelism: 5, completions: 3", "succeeded: 1") == 1);
+    CHECK(done("parallelism: 4", "succeeded: 1") == 1);  // A queue of work: none comes after it.
+    const std::string indexed = "completionMode: Indexed, parallelism: 4, completions: 4";
+    CHECK(done(indexed, "succeeded: 1, completedIndexes: '0'") == 1);
+    CHECK(done(indexed, "succeeded: 1, completedIndexes: '0', failedIndexes: 1-2") == 3);
+    CHECK(done(indexed, "succeeded: 3, completedIndexes: '0,2,7-9', failedIndexes: '2'") == 2);
+    CHECK(done(indexed, "succeeded: 2") == 0);
 }
 
 const std::string prebuilt = R"({apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload,

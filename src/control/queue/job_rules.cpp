@@ -8,6 +8,7 @@
 
 #include "base/dns_name.h"
 #include "base/text.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/topology.h"
@@ -39,11 +40,10 @@ std::string kind_text(const JobKind& kind) {
 }
 
 void check_prebuilt(const JobKind& kind, const Value& job, FieldErrors& errors) {
-    if (!label_of(job, prebuilt_label).is_string()) return;
-    check_name_in_label(job, prebuilt_label, errors);
-    if (kind.prebuilt == JobKind::Support::yes) return;
-    errors.push_back(forbidden_at(label_path(prebuilt_label),
-                                  "Is not supported for " + quoted(kind_text(kind))));
+    check_prebuilt_name(job, errors);
+    if (prebuilt_of(job).empty() || kind.prebuilt == JobKind::Support::yes) return;
+    errors.push_back(
+        forbidden_at(prebuilt_path(job), "Is not supported for " + quoted(kind_text(kind))));
 }
 
 /// "spec.workerGroupSpecs[1].template.metadata"
@@ -192,11 +192,14 @@ void check_same(const Value& before, const Value& now, std::string path, FieldEr
     errors.push_back(invalid_at(std::move(path), now, immutable));
 }
 
+void check_name_at(const std::string& path, const Value& name, FieldErrors& errors) {
+    const std::vector<std::string> faults = dns1123_subdomain_faults(name.as_string());
+    if (!faults.empty()) errors.push_back(invalid_at(path, name, join(faults, ",")));
+}
+
 void check_name_in_label(const Value& object, std::string_view label, FieldErrors& errors) {
     const Value& name = label_of(object, label);
-    if (!name.is_string()) return;
-    const std::vector<std::string> faults = dns1123_subdomain_faults(name.as_string());
-    if (!faults.empty()) errors.push_back(invalid_at(label_path(label), name, join(faults, ",")));
+    if (name.is_string()) check_name_at(label_path(label), name, errors);
 }
 
 void check_labels(const JobKind& kind, const Value& job, FieldErrors& errors) {
@@ -238,8 +241,7 @@ void check_label_changes(const JobKind& kind, const Value& before, const Value& 
     if (waits || was_elastic) {
         check_prebuilt(kind, now, errors);
     } else {
-        check_same(Value(label_of(before, prebuilt_label).text()),
-                   Value(label_of(now, prebuilt_label).text()), label_path(prebuilt_label), errors);
+        check_same(Value(prebuilt_of(before)), Value(prebuilt_of(now)), prebuilt_path(now), errors);
     }
     if (!waits || !is_suspended(kind, before)) {
         check_same(Value(label_of(before, max_time_label).text()),

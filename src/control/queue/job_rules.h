@@ -29,7 +29,10 @@ api::FieldError required_at(std::string path, std::string_view detail);
 void check_same(const api::Value& before, const api::Value& now, std::string path,
                 FieldErrors& errors);
 
-/// The value of a label must be a name that an object may have.
+/// A text that must be a name which an object may have.
+void check_name_at(const std::string& path, const api::Value& name, FieldErrors& errors);
+
+/// The value of a label must be such a name.
 void check_name_in_label(const api::Value& object, std::string_view label, FieldErrors& errors);
 
 /// Its queue, the Workload made for it beforehand, its time limit.

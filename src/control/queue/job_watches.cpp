@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "control/fold_pod.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/pod_shape.h"
@@ -61,7 +62,7 @@ std::vector<api::Key> jobs_of_prebuilt(const JobKind& kind, const kube::Cache& s
     std::vector<api::Key> keys;
     if (workload == nullptr || !controller_of(workload->value).is_null()) return keys;
     for (const kube::ObjectPtr& job : seen.list(kind.resource, workload->key.ns)) {
-        if (job->label(prebuilt_label) == workload->key.name) keys.push_back(job->key);
+        if (prebuilt_of(*job) == workload->key.name) keys.push_back(job->key);
     }
     return keys;
 }

@@ -10,6 +10,7 @@
 #include "control/conditions.h"
 #include "control/fold_pod.h"
 #include "control/owner.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/integration.h"
 #include "control/queue/job_pass.h"
 #include "control/queue/job_watches.h"
@@ -312,6 +313,23 @@ void tell_too_deep(Pass& pass) {
          ""});
 }
 
+/// What was told of pods that are done is too much once the job has shrunk. One that waits says so
+/// before it asks for fewer: it would be admitted for less than it needs.
+bool lower_reclaimable(Pass& pass) {
+    if (pass.kind.find_reclaimable == nullptr) return false;
+    const auto done = pass.kind.find_reclaimable(pass.job.value, pass.pod_sets);
+    for (const kube::ObjectPtr& slice : slices_of(pass.seen, pass.job.uid)) {
+        auto lowered = lowered_reclaimable(*slice, done);
+        if (!lowered) continue;
+        pass.workload = slice;
+        Value status = slice->value["status"];
+        status.set("reclaimablePods", std::move(*lowered));
+        pass.change_status(status);
+        return true;
+    }
+    return false;
+}
+
 /// A job that may be scaled while it runs has a slice for each time that it grew.
 void reconcile_slices(Pass& pass) {
     if (const auto end = end_of(pass.kind, pass.job.value)) {
@@ -321,6 +339,7 @@ void reconcile_slices(Pass& pass) {
         }
         return;
     }
+    if (lower_reclaimable(pass)) return;
     SliceStep step = next_step(pass.seen, pass.job, pass.pod_sets, pass.now);
     for (Write& write : step.writes)
         pass.result.writes.push_back(std::move(write));
@@ -374,7 +393,7 @@ Reconciled reconcile(const JobKind& kind, const Settings& settings, const kube::
         return {};
     const Above above = find_above(job->value, key.ns, find);
     Pass pass{kind, seen, *job, settings, now, pod_sets_now(seen, kind, *job)};
-    const std::string prebuilt(job->label(prebuilt_label));
+    const std::string prebuilt(prebuilt_of(*job));
     if (above.end == Above::End::too_deep) {
         tell_too_deep(pass);
     } else if (!above.managed.name.empty()) {

@@ -9,6 +9,7 @@
 
 #include "control/conditions.h"
 #include "control/queue/guest_job_kinds.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/job_rules.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
@@ -135,7 +136,7 @@ void follow(Pass& pass, const kube::Object& workload) {
 void bring_in(Pass& pass) {
     for (const kube::ObjectPtr& pod : pass.seen.list(pods, pass.set.key.ns)) {
         if (pod->is_terminating() || leader_worker_set_of(pod->value) != pass.set.key.name ||
-            !pod->label(group_label).empty()) {
+            !group_of(*pod).empty()) {
             continue;
         }
         const Value joined = in_leader_worker_group(pass.set.value, pod->value);
@@ -175,7 +176,7 @@ Reconciled reconcile(const JobRules& rules, const kube::Cache& seen, const api::
 
 std::vector<api::Key> set_of_pod(const kube::Cache&, const kube::Object*,
                                  const kube::Object* after) {
-    if (after == nullptr || !after->label(group_label).empty()) return {};
+    if (after == nullptr || !group_of(*after).empty()) return {};
     const std::string_view name = leader_worker_set_of(after->value);
     if (name.empty()) return {};
     return {{kind_of_sets().resource, after->key.ns, std::string(name)}};
@@ -231,12 +232,11 @@ Value in_leader_worker_group(const Value& set, Value pod) {
     const Value& identity = set["metadata"];
     const std::string group =
         workload_of(identity["name"].text(), identity["uid"].text_or(""), index);
+    set_group(pod, group);
     Value& labels = pod.at("metadata").at("labels");
+    Value& annotations = pod.at("metadata").at("annotations");
     labels.set(managed_label, "true");
     labels.set(queue_name_label, Value(queue));
-    labels.set(group_label, group);
-    labels.set(prebuilt_label, group);
-    Value& annotations = pod.at("metadata").at("annotations");
     annotations.set(group_count_annotation, std::to_string(size_of(set)));
     const char* role = !has_leader_template(set) ? "main" : is_worker ? "worker" : "leader";
     annotations.set(role_hash_annotation, role);

@@ -8,6 +8,7 @@
 #include "api/guest_kinds.h"
 #include "api/yaml.h"
 #include "control/queue/hooks.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/managed.h"
 #include "control/queue/pod_shape.h"
 #include "control/queue/small_queues.h"
@@ -100,7 +101,7 @@ TEST_CASE("each group of a LeaderWorkerSet is a Workload, and its pods join it b
     }
     const auto leader = world.enter_pod("serve-0", "leaderTemplate", "");
     CHECK(world.waits("serve-0"));
-    CHECK(leader->label(group_label).empty());
+    CHECK(group_of(*leader).empty());
     const auto worker = world.enter_pod("serve-0-1", "workerTemplate", "0");
     CHECK(worker->annotation(role_hash_annotation) == "worker");
     CHECK(worker->label(queue_name_label) == "lq");
@@ -112,7 +113,7 @@ TEST_CASE("each group of a LeaderWorkerSet is a Workload, and its pods join it b
     world.rest();
     const auto joined = world.find(pods, "team", "serve-0");
     CHECK(joined->annotation(role_hash_annotation) == "leader");
-    CHECK(joined->label(group_label) == worker->label(group_label));
+    CHECK(group_of(*joined) == group_of(*worker));
     CHECK_FALSE(world.waits("serve-0"));
 }
 

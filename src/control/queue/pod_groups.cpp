@@ -12,6 +12,7 @@
 #include "control/fold_pod.h"
 #include "control/owner.h"
 #include "control/queue/group_members.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/leader_worker_set.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
@@ -269,7 +270,7 @@ bool is_queued(const kube::Object& pod) {
 Reconciled reconcile_one(const Settings& settings, const kube::Cache& seen, const api::Key& key,
                          Time now) {
     const kube::ObjectPtr pod = seen.find(key);
-    if (pod == nullptr || !is_queued(*pod) || !pod->label(group_label).empty()) return {};
+    if (pod == nullptr || !is_queued(*pod) || !group_of(*pod).empty()) return {};
     Pass pass{seen, settings, now, key, Pass::Members::one, {pod}};
     if (pod->is_terminating()) {
         pass.finalize(pass.all);
@@ -277,7 +278,7 @@ Reconciled reconcile_one(const Settings& settings, const kube::Cache& seen, cons
     }
     // Of which group it is may be said after it was made; it never waits by itself.
     if (pod->annotation(suspending_parent_annotation) == leader_worker_framework) return {};
-    const std::string prebuilt(pod->label(prebuilt_label));
+    const std::string prebuilt(prebuilt_of(*pod));
     for (const kube::ObjectPtr& workload : seen.owned_by(workloads, pod->uid)) {
         if (pass.workload == nullptr || pass.workload->is_terminating()) pass.workload = workload;
     }
@@ -295,7 +296,7 @@ Reconciled reconcile_group(const Settings& settings, const kube::Cache& seen, co
                            Time now) {
     Pass pass{seen, settings, now, key, Pass::Members::group};
     for (const kube::ObjectPtr& pod : seen.list(pods, key.ns)) {
-        if (is_queued(*pod) && pod->label(group_label) == key.name) pass.all.push_back(pod);
+        if (is_queued(*pod) && group_of(*pod) == key.name) pass.all.push_back(pod);
     }
     pass.workload = seen.find(key);
     if (pass.all.empty()) {
@@ -315,7 +316,7 @@ Reconciled reconcile_group(const Settings& settings, const kube::Cache& seen, co
 std::vector<api::Key> key_of_pod(const kube::Object* before, const kube::Object* after) {
     const kube::Object& pod = after != nullptr ? *after : *before;
     if (!is_queued(pod)) return {};
-    const std::string_view group = pod.label(group_label);
+    const std::string_view group = group_of(pod);
     if (!group.empty()) return {{workloads, pod.key.ns, std::string(group)}};
     return {pod.key};
 }
@@ -332,7 +333,7 @@ std::vector<api::Key> key_of_workload(const kube::Cache& seen, const kube::Objec
     if (!owner.is_null()) return {};
     std::vector<api::Key> keys;  // Made beforehand, for whoever names it.
     for (const kube::ObjectPtr& pod : seen.list(pods, workload.key.ns)) {
-        if (pod->label(prebuilt_label) != workload.key.name) continue;
+        if (prebuilt_of(*pod) != workload.key.name) continue;
         for (api::Key& key : key_of_pod(nullptr, pod.get()))
             keys.push_back(std::move(key));
     }

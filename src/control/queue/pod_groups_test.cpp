@@ -7,6 +7,7 @@
 #include "control/queue/explain.h"
 #include "control/queue/group_members.h"
 #include "control/queue/hooks.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/managed.h"
 #include "control/queue/pod_shape.h"
 #include "control/queue/small_queues.h"
@@ -451,7 +452,7 @@ TEST_CASE("a StatefulSet is one Workload; its pods join as they come, and it wai
     CHECK(workload->value["spec"]["podSets"][0]["name"].text() == "main");
     CHECK(workload->value["spec"]["podSets"][0]["count"].as_integer() == 2);
     const auto first = make_replica(world, *set, 0);
-    CHECK(first->label(group_label) == workload->key.name);
+    CHECK(group_of(*first) == workload->key.name);
     CHECK(first->label(pod_index_label) == "0");
     world.rest();
     CHECK(world.waits("web-0"));

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "control/queue/identifiers.h"
 #include "control/queue/integration.h"
 #include "control/queue/leader_worker_set.h"
 #include "control/queue/managed.h"
@@ -81,9 +82,7 @@ void join_group(const AdmissionRequest& request, Value& pod) {
     const Value set = request.find({stateful_sets, ns, owner["name"].text()});
     const std::string group =
         stateful_set_workload(owner["name"].text_or(""), owner["uid"].text_or(""));
-    Value& labels = at_path(pod, "metadata.labels");
-    labels.set(group_label, group);
-    labels.set(prebuilt_label, group);
+    set_group(pod, group);
     Value& annotations = at_path(pod, "metadata.annotations");
     annotations.set(group_count_annotation, std::to_string(set["spec"]["replicas"].integer_or(1)));
     annotations.set(group_fast_annotation, "true");
@@ -141,7 +140,7 @@ Admission gate_new_pod(const AdmissionRequest& request, const JobRules& rules) {
     add_gate(pod, admission_gate);
     join_group(request, pod);
     ask_for_places(pod);
-    const bool grouped = !pod["metadata"]["labels"][group_label].text_or("").empty();
+    const bool grouped = !group_of(pod).empty();
     if (grouped && annotation_of(pod, role_hash_annotation).empty()) {
         at_path(pod, "metadata.annotations").set(role_hash_annotation, role_hash(pod["spec"]));
     }

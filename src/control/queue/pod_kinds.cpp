@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/job_rules.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
@@ -33,7 +34,7 @@ bool is_gated_or_over(const Value& pod) {
 
 /// One pod, whose template is the pod itself.
 std::vector<PodSet> pods_of_pod(const Value& pod) {
-    const bool grouped = !label_of(pod, group_label).text_or("").empty();
+    const bool grouped = !group_of(pod).empty();
     const std::string given = annotation_of(pod, role_hash_annotation).text();
     std::string name = "main";
     if (grouped) name = given.empty() ? role_hash(pod["spec"]) : given;
@@ -41,9 +42,10 @@ std::vector<PodSet> pods_of_pod(const Value& pod) {
     return {{std::move(name), 1, std::move(pod_template), "", 0, "."}};
 }
 
-std::string both_needed() {
+std::string both_needed(const Value& pod) {
     return "both the '" + std::string(group_count_annotation) + "' annotation and the '" +
-           std::string(group_label) + "' label should be set";
+           std::string(group_label) +
+           (has_group_annotation(pod) ? "' annotation should be set" : "' label should be set");
 }
 
 /// Absent when the count is good.
@@ -57,14 +59,13 @@ std::optional<std::string> wrong_count(std::string_view text) {
 
 void check_group(const Value& pod, FieldErrors& errors) {
     const Value& count = annotation_of(pod, group_count_annotation);
-    if (label_of(pod, group_label).text_or("").empty()) {
-        if (count.is_string())
-            errors.push_back(required_at(label_path(group_label), both_needed()));
+    if (group_of(pod).empty()) {
+        if (count.is_string()) errors.push_back(required_at(group_path(pod), both_needed(pod)));
         return;
     }
-    check_name_in_label(pod, group_label, errors);
+    check_group_name(pod, errors);
     if (!count.is_string()) {
-        errors.push_back(required_at(annotation_path(group_count_annotation), both_needed()));
+        errors.push_back(required_at(annotation_path(group_count_annotation), both_needed(pod)));
         return;
     }
     if (const auto fault = wrong_count(count.as_string()))
@@ -79,6 +80,11 @@ FieldErrors check_pod(const Value& pod) {
             forbidden_at(label_path(managed_label), "managed label value can only be 'true'"));
     }
     check_group(pod, errors);
+    const std::string_view prebuilt = prebuilt_of(pod);
+    if (!group_of(pod).empty() && !prebuilt.empty() && prebuilt != group_of(pod)) {
+        errors.push_back(invalid_at(prebuilt_path(pod), Value(prebuilt),
+                                    "prebuilt workload and pod group should be equal"));
+    }
     return errors;
 }
 
@@ -88,13 +94,13 @@ bool is_final(const Value& pod) {
 
 FieldErrors check_pod_change(const Value& before, const Value& now) {
     FieldErrors errors = check_pod(now);
-    const Value group{label_of(before, group_label).text()};
-    const Value new_group{label_of(now, group_label).text()};
+    const Value group{group_of(before)};
+    const Value new_group{group_of(now)};
     if (!new_group.as_string().empty() && is_final(before) && !is_final(now)) {
         errors.push_back(forbidden_at(annotation_path(retriable_annotation),
                                       "unretriable pod group can't be converted to retriable"));
     }
-    if (!group.as_string().empty()) check_same(group, new_group, label_path(group_label), errors);
+    if (!group.as_string().empty()) check_same(group, new_group, group_path(now), errors);
     return errors;
 }
 

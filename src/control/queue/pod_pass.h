@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "control/controller.h"
 #include "control/queue/group_members.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/integration.h"
 #include "control/queue/names.h"
 #include "control/queue/pod_writes.h"
@@ -35,7 +36,7 @@ struct PodPass {
     const kube::Object& first() const { return *all.front(); }
     bool is_serving() const { return first().annotation(group_serving_annotation) == "true"; }
     /// Its Workload is made by somebody else.
-    bool is_prebuilt() const { return !first().label(prebuilt_label).empty(); }
+    bool is_prebuilt() const { return !prebuilt_of(first()).empty(); }
     std::string workload_text() const { return workload->key.ns + "/" + workload->key.name; }
     void write(Write write) { result.writes.push_back(std::move(write)); }
     void tell(const kube::Object& about, const char* type, const char* reason, std::string text) {

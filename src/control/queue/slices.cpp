@@ -44,6 +44,21 @@ Scale scale_to(const Value& slice_sets, const std::vector<PodSet>& pod_sets) {
     return fewer ? Scale::down : Scale::same;
 }
 
+/// As the slice says, which may not have followed its job yet.
+std::int64_t asked_count(const Value& slice, std::string_view name) {
+    for (const Value& set : slice["spec"]["podSets"].items()) {
+        if (set["name"].text_or("main") == name) return set["count"].integer_or(1);
+    }
+    return 0;
+}
+
+std::int64_t count_of(const std::vector<ReclaimablePods>& done, std::string_view name) {
+    for (const ReclaimablePods& pods : done) {
+        if (pods.pod_set == name) return pods.count;
+    }
+    return 0;
+}
+
 Write count_write(const kube::Object& slice, const std::vector<PodSet>& pod_sets) {
     Value sets = slice.value["spec"]["podSets"];
     for (std::size_t i = 0; i < pod_sets.size(); ++i)
@@ -207,6 +222,25 @@ void make_slice(const JobKind& kind, const kube::Object& job, const kube::Object
     const std::string_view first = replaces->annotation(slice_name_annotation);
     annotations.set(slice_name_annotation, first.empty() ? replaces->key.name : std::string(first));
     annotations.set(replaces_annotation, key_text(*replaces));
+}
+
+std::optional<Value> lowered_reclaimable(const kube::Object& slice,
+                                         const std::vector<ReclaimablePods>& done) {
+    Value list = Value::array();
+    bool lowers = false;
+    for (const Value& before : slice.value["status"]["reclaimablePods"].items()) {
+        const std::string_view name = before["name"].text_or("");
+        const std::int64_t had = before["count"].integer_or(0);
+        const std::int64_t asked = asked_count(slice.value, name);
+        const auto admitted = admitted_count(slice.value, name);
+        std::int64_t now = had;
+        if (!has_admission(slice.value) || (admitted && *admitted > asked))
+            now = std::min({had, asked, count_of(done, name)});
+        lowers = lowers || now < had;
+        if (now > 0) list.push(Value::object({{"name", before["name"]}, {"count", now}}));
+    }
+    if (!lowers) return std::nullopt;
+    return list;
 }
 
 std::vector<Write> open_gates(const kube::Cache& seen, const kube::Object& job,

@@ -2,6 +2,7 @@
 // for what it grows by: a second Workload (a slice) that replaces the first when it is admitted.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,11 @@ std::vector<kube::ObjectPtr> slices_of(const kube::Cache& seen, std::string_view
 /// A Workload as it was made becomes a slice.
 void make_slice(const JobKind& kind, const kube::Object& job, const kube::Object* replaces,
                 api::Value& workload);
+
+/// The reclaimable pods of a slice whose job has shrunk, where its status says more of them than
+/// `done`, which are those by now; absent when it does not. Only what shrank may say less.
+std::optional<api::Value> lowered_reclaimable(const kube::Object& slice,
+                                              const std::vector<ReclaimablePods>& done);
 
 /// Opens the gates of as many pods of each pod set as were admitted.
 std::vector<Write> open_gates(const kube::Cache& seen, const kube::Object& job,

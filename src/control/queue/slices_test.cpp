@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "api/kueue/rules.h"
 #include "control/queue/hooks.h"
 #include "control/queue/job_rules.h"
 #include "control/queue/pod_shape.h"
@@ -128,6 +129,42 @@ TEST_CASE("a job that shrinks gives its quota back in place") {
     world.rest();
     CHECK(world.slices("train")[0]->key.name != name);
     CHECK(world.used() == "6");
+}
+
+TEST_CASE("a job that shrinks below what it had done says so in steps that are allowed") {
+    Elastic world;
+    world.elastic_job("train", 4, "2");
+    world.patch(world.job_now("train"), "{spec: {completions: 6}}");
+    world.rest();
+    world.patch(world.job_now("train"), "{status: {succeeded: 4}}");
+    world.rest();
+    const auto done = [&] { return world.slices("train")[0]->value["status"]["reclaimablePods"]; };
+    CHECK(done()[0]["count"].integer_or(0) == 2);
+    CHECK(world.used() == "4");
+    world.scale("train", 1);
+    for (bool writes = true; writes;) {
+        const Value before = world.slices("train")[0]->value;
+        writes = world.turn();
+        const Value after = world.slices("train")[0]->value;
+        for (const api::FieldError& error : api::validate_workload(after, &before))
+            FAIL_CHECK(error.field << ": " << error.text);
+    }
+    CHECK(world.slices("train")[0]->value["spec"]["podSets"][0]["count"].as_integer() == 1);
+    CHECK(done().empty());
+    CHECK(world.used() == "2");
+}
+
+TEST_CASE("a slice that waits forgets what is not done any more") {
+    Elastic world;
+    world.job("other", "cpu: 9");
+    world.rest();
+    world.elastic_job("train", 4, "2");
+    world.rest();
+    world.patch(world.slices("train")[0], "{status: {reclaimablePods: [{name: main, count: 2}]}}");
+    world.scale("train", 1);
+    world.rest();
+    CHECK(world.slices("train")[0]->value["spec"]["podSets"][0]["count"].as_integer() == 1);
+    CHECK(world.slices("train")[0]->value["status"]["reclaimablePods"].empty());
 }
 
 TEST_CASE("a waiting elastic job that is scaled keeps its slice") {

@@ -20,6 +20,7 @@ VALUES = [
     (r"\.priorityClassRef$", {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "a"}),
     (r"\.clusterSource$", {"kubeConfig": {"location": "a"}}),
     (r"\.managedBy$", "ray.io/kuberay-operator"),
+    (r"\.numProcPerNode$", 1),
     (r"olerations\[\]$", {"operator": "Exists"}),
     (r"nodeTaints\[\]$", {"key": "a", "effect": "NoSchedule"}),
 ]

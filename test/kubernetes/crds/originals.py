@@ -12,8 +12,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def pins() -> list[list[str]]:
-    lines = (HERE / "originals.txt").read_text().splitlines()
+def pins(listed: str) -> list[list[str]]:
+    lines = (HERE / listed).read_text().splitlines()
     return [line.split() for line in lines if line and not line.startswith("#")]
 
 
@@ -23,21 +23,34 @@ def go(*words: str) -> str:
     return subprocess.run(["bash", "-c", script, "-", str(HERE.parent), *words], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def read_module(module: str, version: str, checksum: str, folder: str) -> list[dict]:
+def read_module(module: str, version: str, checksum: str, where: str) -> list[dict]:
+    """`where` is a folder, or a pattern of files."""
     told = json.loads(go("mod", "download", "-json", f"{module}@{version}"))
-    assert told["Sum"] == checksum, f"{module} {version} is not what originals.txt names: {told['Sum']}"
-    files = sorted((pathlib.Path(told["Dir"]) / folder).glob("*.yaml"))
+    assert told["Sum"] == checksum, f"{module} {version} is not what is named here: {told['Sum']}"
+    files = sorted(pathlib.Path(told["Dir"]).glob(where if where.endswith(".yaml") else where + "/*.yaml"))
+    assert files, f"{module} {version} has no {where}"
     return [yaml.load(file.read_text(), Loader=Loader) for file in files]
 
 
-def originals() -> dict[str, dict]:
-    """Every CRD of the originals by its name."""
+def read(listed: str) -> dict[str, dict]:
+    """Every CRD of the modules that a file of this folder lists, by its name."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "muster/kube"
-    made_from = (HERE / "originals.txt").read_bytes() + pathlib.Path(__file__).read_bytes()
-    kept = cache / f"originals-{hashlib.sha256(made_from).hexdigest()[:8]}.json"
+    made_from = (HERE / listed).read_bytes() + pathlib.Path(__file__).read_bytes()
+    kept = cache / f"{pathlib.Path(listed).stem}-{hashlib.sha256(made_from).hexdigest()[:8]}.json"
     if not kept.exists():
-        found = {crd["metadata"]["name"]: crd for pin in pins() for crd in read_module(*pin)}
+        found = {crd["metadata"]["name"]: crd for pin in pins(listed) for crd in read_module(*pin)}
+        kept.parent.mkdir(parents=True, exist_ok=True)
         half = kept.with_suffix(f".{os.getpid()}")
         half.write_text(json.dumps(found))
         half.rename(kept)
     return json.loads(kept.read_text())
+
+
+def originals() -> dict[str, dict]:
+    """Those of the projects whose kinds Muster defines itself."""
+    return read("originals.txt")
+
+
+def guests() -> dict[str, dict]:
+    """Those of the kinds that stay other projects' own and that queues manage (src/api/guest_kinds.cpp)."""
+    return read("guests.txt")

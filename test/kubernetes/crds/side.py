@@ -6,11 +6,11 @@ import threading
 
 
 class Side:
-    """The group of its own lets two definitions of a kind stand side by side."""
+    """The group of its own lets two definitions of a kind stand side by side; `side` empty: the kind as it is."""
 
     def __init__(self, server, crd: dict, version: dict, side: str):
         self.server, self.kind = server, crd["spec"]["names"]["kind"]
-        self.mark = f"{version['name']}.{side}."
+        self.mark = f"{version['name']}.{side}." if side else ""
         self.group = self.mark + crd["spec"]["group"]
         names = {key: crd["spec"]["names"][key] for key in ("kind", "listKind", "plural", "singular")}
         alone = {k: v for k, v in version.items() if not k.startswith("deprecat")} | {"served": True, "storage": True}
