@@ -24,8 +24,8 @@ def ground(cluster):
 def start(ground):
     running = []
 
-    def start(*more: str, kubeconfig=None) -> Operator:
-        running.append(Operator(ground, *(more or ["--leader-elect"]), kubeconfig=kubeconfig).start())
+    def start(*more: str) -> Operator:
+        running.append(Operator(ground, *(more or ["--leader-elect"])).start())
         return running[-1]
 
     yield start
@@ -64,15 +64,14 @@ def test_a_killed_leader_is_followed_when_its_lease_ends_and_one_that_ends_at_on
 
 
 def test_a_lease_that_is_given_back_is_taken_before_it_would_be_asked_for(ground, start, tmp_path):
-    """With the operator's own rights: it watches the Lease."""
+    """It watches the Lease."""
     config = tmp_path / "election.yaml"
     config.write_text(yaml.safe_dump({"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", "leaderElection": {
         "leaderElect": True, "resourceNamespace": "muster-system", "resourceName": "muster-operator", "leaseDuration": "300s",
         "renewDeadline": "290s", "retryPeriod": "100s"}}))
-    kubeconfig = access.operator_kubeconfig(ground)
-    first = start("--config", str(config), kubeconfig=kubeconfig)
+    first = start("--config", str(config))
     assert first.line() == "leading" and first.line() == "ready"
-    second = start("--config", str(config), kubeconfig=kubeconfig)
+    second = start("--config", str(config))
     until("the second waits", lambda: f"{holder(ground)} is working" in second.log.read_text())
     assert first.stop() == 0
     began = time.monotonic()
@@ -111,7 +110,7 @@ def test_a_leader_whose_lease_is_taken_ends(ground, start):
 
 def test_an_uninstalled_leader_says_that_it_could_not_give_its_lease_back(ground, start):
     """Its rights go before its pod ends. The next one waits, for nobody can tell it that the other has stopped."""
-    leader = start(kubeconfig=access.operator_kubeconfig(ground))
+    leader = start()
     assert leader.line() == "leading" and leader.line() == "ready", leader.log.read_text()[-3000:]
     held = holder(ground)
     binding = next(item for item in access.printed() if item["kind"] == "RoleBinding")
