@@ -23,10 +23,10 @@ def go(*words: str) -> str:
     return subprocess.run(["bash", "-c", script, "-", str(HERE.parent), *words], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def read_module(module: str, version: str, checksum: str, folder: str) -> list[dict]:
+def read_module(module: str, version: str, checksum: str, folder: str, names: str = "*.yaml") -> list[dict]:
     told = json.loads(go("mod", "download", "-json", f"{module}@{version}"))
     assert told["Sum"] == checksum, f"{module} {version} is not what originals.txt names: {told['Sum']}"
-    files = sorted((pathlib.Path(told["Dir"]) / folder).glob("*.yaml"))
+    files = sorted((pathlib.Path(told["Dir"]) / folder).glob(names))
     return [yaml.load(file.read_text(), Loader=Loader) for file in files]
 
 
