@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "api/guest_kinds.h"
 #include "control/webhooks/configuration.h"
 
 namespace muster::cli {
@@ -64,7 +65,8 @@ Value named_rule(const std::string& group, const std::set<std::string>& resource
 }
 
 /// Of objects that everybody has some of, its own: the configurations of its webhooks, the CRDs of
-/// the kinds that these convert, and the role that all this goes with.
+/// the kinds that these convert, the role that all this goes with, and the CRDs of the kinds of
+/// others: who wraps one in an AppWrapper is told when the cluster does not have it.
 void add_named_rules(Value& rules, const std::string& own_role) {
     rules.push(named_rule("admissionregistration.k8s.io",
                           {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"},
@@ -76,6 +78,10 @@ void add_named_rules(Value& rules, const std::string& own_role) {
         crds.insert(resource.plural + "." + resource.group);
     rules.push(
         named_rule("apiextensions.k8s.io", {"customresourcedefinitions"}, crds, {"get", "patch"}));
+    std::set<std::string> guests;
+    for (const api::Kind& kind : api::guest_kinds())
+        guests.insert(kind.plural + "." + kind.group);
+    rules.push(named_rule("apiextensions.k8s.io", {"customresourcedefinitions"}, guests, {"get"}));
     rules.push(named_rule(rbac_group, {"clusterroles"}, {own_role}, {"get"}));
 }
 
@@ -112,6 +118,9 @@ constexpr KindRoles kind_roles[] = {
     {"paddlejob", "kubeflow.org", "paddlejobs", true, true},
     {"jaxjob", "kubeflow.org", "jaxjobs", true, true},
     {"mpijob", "kubeflow.org", "mpijobs", true, true},
+    {"trainjob", "trainer.kubeflow.org", "trainjobs", true, true},
+    {"sparkapplication", "sparkoperator.k8s.io", "sparkapplications", true, true},
+    {"leaderworkerset", "leaderworkerset.x-k8s.io", "leaderworkersets", true, true},
     {"appwrapper", "workload.codeflare.dev", "appwrappers", true, true},
     {"mcad-appwrapper", "mcad.ibm.com", "appwrappers", true, true},
 };

@@ -118,8 +118,10 @@ def kubernetes():
     made = Operator(MUSTER, folder, NODE)
     yield made
     made.close()
+    refused = made.refused()
     print((folder / "operator.log").read_text()[-6000:])  # What the operator said last.
     shutil.rmtree(folder, ignore_errors=True)
+    assert refused == set(), "what the operator has no right to"
 
 
 @pytest.fixture

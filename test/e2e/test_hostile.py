@@ -1,4 +1,6 @@
 # test/e2e/test_hostile.py - requests that no proper client sends, byte by byte: an answer in words, and the server lives.
+# On `muster up` only: on a cluster these bytes come to kube-apiserver. What the operator itself listens on is served by the same
+# code (src/net).
 import gzip
 import json
 import os

@@ -76,6 +76,7 @@ spec: {clusterQueue: nowhere}
     muster.until("the reason names the queue", lambda: "nowhere" in muster.run("why", "job/stuck", check=False).stdout)
 
 
+@both
 def test_many_jobs_at_once_all_complete(muster):
     muster.apply(QUEUES)
     muster.apply("---".join(job(f"many-{i}", cpu="2m") for i in range(200)))

@@ -4,7 +4,7 @@ import ssl
 import subprocess
 import threading
 
-from conftest import job
+from conftest import both, job
 from test_bad_input import Client
 
 CLUSTER = """
@@ -91,11 +91,14 @@ def test_many_clients_at_once(muster):
     assert answers == [201] * 64
 
 
-def test_a_thousand_jobs_applied_at_once(make_muster):
-    muster = make_muster("laptop:cpu=64,memory=64Gi,pods=110").start()
-    muster.apply("---".join(job(f"j{i}", ns="default", cpu="10m") for i in range(1000)))
+@both
+def test_a_thousand_jobs_applied_at_once(make_muster, server):
+    """On Kubernetes, whose controllers need minutes for a thousand, two hundred. No queue has them: the webhooks let them by."""
+    nodes, count = ([], 200) if server == "kubernetes" else (["laptop:cpu=64,memory=64Gi,pods=110"], 1000)
+    muster = make_muster(*nodes).start()
+    muster.apply("---".join(job(f"j{i}", ns="default", cpu="10m") for i in range(count)))
     muster.until("all are complete", lambda: sum(
-        j["status"].get("succeeded", 0) for j in muster.get("jobs")["items"]) == 1000, 300)
+        j["status"].get("succeeded", 0) for j in muster.get("jobs")["items"]) == count, 300)
     assert muster.run("get", "nodes").returncode == 0
 
 

@@ -1,4 +1,5 @@
 # test/kube/crowd.py - many Workloads and Jobs that want more than there is, and the life of what is admitted.
+import collections
 import heapq
 import itertools
 import queue
@@ -9,6 +10,7 @@ import time
 import kinds
 from client import await_account
 from outside import PATCH, Client, holds, is_true
+from watching import Watch
 
 COHORTS, QUEUES, CPUS = 2, 3, 10  # Queues a cohort; CPUs a queue.
 # CPUs, priority, seconds at work, part of all.
@@ -154,11 +156,14 @@ class Crowd:
         cpu, priority, _, _ = self.random.choices(CLASSES, [part for *_, part in CLASSES])[0]
         in_queue = self.random.choice(QUEUE_NAMES)
         if number not in self.jobs:
-            self.client.insist("POST", WORKLOADS.format(ns=self.ns), workload(f"one-{number}", in_queue, cpu, priority))
+            self._make(WORKLOADS.format(ns=self.ns), workload(f"one-{number}", in_queue, cpu, priority))
             return
         job = kinds.job(f"job-{number}", in_queue, cpu=str(cpu))
         job["spec"]["suspend"] = True
-        self.client.insist("POST", f"/apis/batch/v1/namespaces/{self.ns}/jobs", job)
+        self._make(f"/apis/batch/v1/namespaces/{self.ns}/jobs", job)
+
+    def _make(self, path: str, body: dict) -> None:
+        self.client.insist("POST", path, body)
 
     def over(self) -> int:
         return sum(is_true(each, "Finished") for name, each in list(self.outside.seen.items()) if name.startswith(self.ns + "/"))
@@ -179,3 +184,43 @@ class Crowd:
         return [f"{name} {[(c['type'], c['status'], c['message'][:80]) for c in each.get('status', {}).get('conditions', [])]}"
                 for name, each in list(self.outside.seen.items())
                 if name.startswith(self.ns + "/") and not is_true(each, "Finished")][:5]
+
+
+class AskingCrowd(Crowd):
+    """Nobody of it is suspended when it comes: a webhook does that. Who is refused because nobody answers for the webhook comes
+    again until it is taken, and counts how often that was."""
+
+    def __init__(self, cluster, outside, ns: str, *rest, **more):
+        self.refused = collections.Counter()  # By the plural of what was to be made.
+        self.strange: list[str] = []          # Answers that say something else.
+        self.born_unsuspended: list[str] = []
+        self.births = Watch(cluster, f"/apis/batch/v1/namespaces/{ns}/jobs", lambda _: None, self._see)
+        super().__init__(cluster, outside, ns, *rest, **more)
+
+    def _see(self, what: str, job: dict) -> None:
+        if what == "ADDED" and not job["spec"].get("suspend"):
+            self.born_unsuspended.append(job["metadata"]["name"])
+
+    def _make(self, path: str, body: dict) -> None:
+        plural, known = path.rpartition("/")[2], True
+        body["spec"].pop("suspend", None)
+        deadline = time.time() + 90
+        while True:
+            status, answer = self.client.ask("POST", path, body)
+            # After a silence it may have been made all the same.
+            if status == 201 or (status == 409 and not known):
+                return
+            known = known and status != 0
+            if status == 500 and "failed calling webhook" in answer.get("message", ""):
+                self.refused[plural] += 1
+            elif status not in (0, 429, 503, 504):
+                self.strange.append(f"{status} {answer.get('message')}")
+            assert time.time() < deadline, (path, status, answer)
+            time.sleep(0.05)
+
+    def wait_over(self, timeout: float = 60) -> None:
+        try:
+            super().wait_over(timeout)
+        finally:
+            self.births.stop()
+        assert not self.strange and not self.born_unsuspended, (self.strange[:5], self.born_unsuspended[:5])

@@ -18,6 +18,7 @@ KUEUE_AT = f"/apis/{kinds.KUEUE}/v1beta2"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 PODS = "/api/v1/namespaces/default/pods"
 RAYS = "/apis/ray.io/v1/namespaces/default/rayclusters"
+SERVICES = "/apis/ray.io/v1/namespaces/default/rayservices"
 WRAPPERS = "/apis/workload.codeflare.dev/v1beta1/namespaces/default/appwrappers"
 CONVERTED = ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
 THEN = "2026-01-02T03:04:05Z"
@@ -250,13 +251,19 @@ class Ray:
         run_deployment(self.client, deployment("kuberay-operator", "kuberay-system",
                                                {"app.kubernetes.io/component": "kuberay-operator"}))
 
-    def run(self, name: str) -> None:
-        made = self.client.insist("POST", RAYS, {
-            "apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": name}, "spec": {
-                "rayVersion": "2.52.0",
-                "headGroupSpec": {"rayStartParams": {}, "template": self._template("head")},
+    def _spec(self) -> dict:
+        return {"rayVersion": "2.52.0", "headGroupSpec": {"rayStartParams": {}, "template": self._template("head")},
                 "workerGroupSpecs": [{"groupName": "small", "replicas": 2, "minReplicas": 1, "maxReplicas": 5, "rayStartParams": {},
-                                      "template": self._template("worker")}]}})
+                                      "template": self._template("worker")}]}
+
+    def serve(self, name: str) -> None:
+        """A RayService that has no cluster yet."""
+        self.client.insist("POST", SERVICES, {"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": name},
+                                              "spec": {"rayClusterConfig": self._spec()}})
+
+    def run(self, name: str, **more) -> None:
+        made = self.client.insist("POST", RAYS, {
+            "apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": name}, "spec": {**self._spec(), **more}})
         head = self._pod(made, "head", "headgroup", "4xk2p")
         for suffix in ("7hq8c", "zz9tr"):
             self._pod(made, "worker", "small", suffix)
@@ -300,6 +307,9 @@ class Ray:
 
     def ready(self) -> int:
         return ready_pods(self.client, "kuberay-operator", "kuberay-system")
+
+    def get(self, name: str) -> dict:
+        return self.client.insist("GET", f"{RAYS}/{name}")
 
     def is_looked_after(self, name: str) -> bool:
         return self.client.insist("GET", f"{RAYS}/{name}")["status"]["lastUpdateTime"] != THEN

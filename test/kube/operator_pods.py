@@ -13,6 +13,7 @@ from cluster import free_ports
 from conftest import MUSTER
 from outside import Client
 
+PROFILED = "127.0.0.1:6060"  # Of the pod.
 WAYS = """apiVersion: apiserver.k8s.io/v1beta1
 kind: EgressSelectorConfiguration
 egressSelections:
@@ -70,6 +71,7 @@ class OperatorPod:
     def __init__(self, cluster, client: Client, pod: dict, folder: pathlib.Path):
         self.pod, self.folder, self.process, self.told, self.ending = pod, folder, None, "", 0.0
         self.restarts, self.asked, self.is_ready = 0, 0.0, False
+        self.profile = 0  # The port where it is profiled, when it is.
         self.spec = pod["spec"]["containers"][0]
         self.ports = {each["name"]: port for each, port in zip(self.spec["ports"], free_ports(len(self.spec["ports"])))}
         folder.mkdir()
@@ -115,6 +117,9 @@ class OperatorPod:
             place.mkdir()
             answer = client.insist("GET", f"/api/v1/namespaces/{self.pod['metadata']['namespace']}/configmaps/{maps[mount['name']]}")
             for name, text in answer["data"].items():
+                if PROFILED in text:
+                    self.profile = free_ports(1)[0]
+                    text = text.replace(PROFILED, f"127.0.0.1:{self.profile}")
                 (place / name).write_text(text)
 
     def _here(self, argument: str) -> str:

@@ -1,6 +1,5 @@
 # test/kube/place.py - a whole cluster for installing the operator: control plane, node, helm and kubectl.
 import contextlib
-import json
 import os
 import pathlib
 import shutil
@@ -17,26 +16,18 @@ from outside import Client
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 WORKLOADS = f"/apis/{kinds.KUEUE}/v1beta2/namespaces/default/workloads"
-AUDIT = f"""apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-- {{level: Metadata, users: ["{access.USER}"]}}
-- {{level: None}}
-"""
 
 
 class Place:
     """A cluster with a node, and a shell with helm and kubectl. What the operator asks its API server is written down."""
 
+    server_flags: list[str] = []
+
     def __init__(self, folder: pathlib.Path):
         self.network = ServiceNetwork(folder / "services")
         (folder / "ways.yaml").write_text(WAYS.format(path=folder / "services"))
-        (folder / "audit.yaml").write_text(AUDIT)
-        self.audit = folder / "audit.log"
         self.cluster = Cluster(folder, with_controllers=True, with_scheduler=True, server_flags=[
-            f"--egress-selector-config-file={folder}/ways.yaml", f"--audit-policy-file={folder}/audit.yaml",
-            f"--audit-log-path={self.audit}"])
+            f"--egress-selector-config-file={folder}/ways.yaml", *access.audited(folder), *self.server_flags])
         self.cluster.start()
         self.kubelet = Kubelet(self.cluster, self.network, seconds=3.0)
         self.client = Client(self.cluster)
@@ -94,7 +85,7 @@ class Place:
 
     def asked(self) -> list[dict]:
         """What the operator has asked until now."""
-        return [json.loads(line) for line in self.audit.read_text().splitlines() if line.endswith("}")]
+        return access.asked(self.cluster.folder)
 
 
 @contextlib.contextmanager

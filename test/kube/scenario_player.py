@@ -105,10 +105,10 @@ def of_workload(status: dict | None) -> dict:
 
 
 class Player:
-    """Of one server, which has Muster's kinds and nobody who acts on them."""
+    """Of one server, which has Muster's kinds and nobody who acts on them. Its operators are whom `kubeconfig` names."""
 
-    def __init__(self, name: str, server):
-        self.name, self.server, self.client = name, server, Client(server)
+    def __init__(self, name: str, server, kubeconfig):
+        self.name, self.server, self.kubeconfig, self.client = name, server, kubeconfig, Client(server)
         self.log = server.folder / f"{name.replace(' ', '-')}-operator.log"
         self.last_name, self.last_second, self.always_wait = "", "", False
         self.labelled: set[str] = set()
@@ -248,7 +248,7 @@ class Player:
             return
         with self.log.open("a") as log:
             self.operator = subprocess.Popen(
-                [str(MUSTER), "operator", "--kubeconfig", str(self.server.kubeconfig), *self.flags], stdout=subprocess.DEVNULL,
+                [str(MUSTER), "operator", "--kubeconfig", str(self.kubeconfig), *self.flags], stdout=subprocess.DEVNULL,
                 stderr=log, preexec_fn=end_with_parent, env={**os.environ, **self.shifted.environment})
 
     def _make_it_look(self) -> None:

@@ -9,7 +9,8 @@ import yaml
 
 import kinds
 import moved
-from conftest import ROOT, until
+from conftest import MUSTER, ROOT, until
+from operator_pods import PROFILED
 from outside import Client, is_true
 from place import JOBS, WORKLOADS, opened
 
@@ -25,6 +26,12 @@ def commands(section: str) -> list[str]:
     text = re.search(rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", GUIDE.read_text(), re.M | re.S).group(1)
     return [line[2:] for block in re.findall(r"^```console\n(.*?)^```", text, re.M | re.S)
             for line in block.splitlines() if line.startswith("$ ")]
+
+
+def spoken() -> list[str]:
+    """What is to be typed, in tables and sentences."""
+    text = re.sub(r"^```.*?^```$", "", GUIDE.read_text(), flags=re.M | re.S)
+    return [words for words in re.findall(r"`([^`]+)`", text) if re.match(r"(kubectl|helm|go|muster|\./dev) |--set ", words)]
 
 
 def follow(place, section: str) -> None:
@@ -104,6 +111,37 @@ def test_upgrade_while_work_runs_and_jobs_are_made(place):
         until(f"{name} is admitted", lambda name=name: is_true(place.workload_of(name), "Admitted"))
 
 
+def test_a_profile_is_had_as_the_table_says(place):
+    row = re.search(r"^\| where CPU time goes \| (.*) \|$", GUIDE.read_text(), re.M).group(1)
+    option, forward, look = re.findall(r"`([^`]+)`", row)
+    upgrade, = commands("Upgrade")
+    place.type(f"{upgrade} {option}")
+    # Pods are processes here, whose port is another; that they listen on the one that is forwarded is said in the file.
+    assert forward.endswith(" 6060") and PROFILED.endswith(":6060")
+    one = until("one is profiled", lambda: next((
+        each for each in place.kubelet.operators.values() if each.profile and each.process.poll() is None and each.is_ready), None))
+    (place.home / "muster").symlink_to(MUSTER)
+    look = look.replace(PROFILED, f"127.0.0.1:{one.profile}").replace(" pprof ", " pprof -top -seconds=1 ")
+    assert str(one.profile) in look
+    said = place.type(f". {ROOT}/test/kubernetes/go.sh; use_go; PPROF_TMPDIR=$PWD {look} 2>&1")
+    assert "Type: cpu" in said and "File: muster" in said, said
+
+
+def test_who_has_the_role_for_users_submits_and_sees_jobs_and_no_more(place):
+    """With the binding of the section "See that it works"."""
+    place.cluster.write_kubeconfig("ann", place.cluster.authority.issue("ann"))
+    ann = f"kubectl --kubeconfig {place.cluster.folder}/ann"
+    until("the role is gathered", lambda: place.type(f"{ann} auth can-i create jobs || true").strip() == "yes")
+    submit, = [line for line in commands("See that it works") if line.startswith("kubectl create -f")]
+    made = place.type(submit.replace("kubectl", ann)).split()[0]
+    place.type(f"{ann} wait {made} --for=jsonpath={{.spec.suspend}}=false --timeout=60s")
+    assert made.removeprefix("job.batch/") in place.type(f"{ann} get workloads --output yaml")
+    place.type(f"{ann} get localqueues && {ann} delete {made}")
+    for refused in ("get clusterqueues", "get jobs --namespace kube-system", "delete workloads --all", "get secrets",
+                    "patch localqueue first-queue --type=merge --patch={}"):
+        assert "Forbidden" in place.type(f"! {ann} {refused} 2>&1"), refused
+
+
 def test_remove_leaves_what_runs_and_nothing_in_the_way(place):
     pods = place.pods_of("through")
     follow(place, "Remove")
@@ -170,10 +208,12 @@ def test_move_from_kueue_and_back(place):
     pods = place.keep_running("runs")
     before = kueue.state("runs")
     kueue.ask_webhooks()
+    place.client.insist("POST", f"/apis/{kinds.KUEUE}/v1beta2/admissionchecks", kinds.thing(
+        "AdmissionCheck", "elsewhere", spec={"controllerName": "kueue.x-k8s.io/multikueue"}))
     lines = commands("Move from Kueue")
     back = next(i for i, line in enumerate(lines) if "uninstall" in line)
-    for line in lines[:back]:
-        place.type(line)
+    said = [place.type(line) for line in lines[:back]]
+    assert re.search(r"^elsewhere +kueue.x-k8s.io/multikueue$", said[0], re.M), said[0]
     until("what waited is still told why", lambda: "insufficient" in kueue.message("waits"))
     assert place.pods_of("runs") == pods and kueue.state("runs") == before, "what runs was touched"
     until("Muster converts", lambda: kueue.converters() == {f"{NS}/muster-webhook-service"})
@@ -200,15 +240,19 @@ def test_move_from_kuberay_and_mcad(place):
     ray = moved.Ray(place.cluster, place.client)
     ray.install()
     ray.run("alive")
+    # What nobody will look after.
+    ray.run("scales", enableInTreeAutoscaling=True)
+    ray.serve("serves")
     wrappers = moved.Mcad(place.cluster, place.client)
     wrappers.install()
     wrappers.run("wrapped")
-    pods = ray.pods("alive") + wrappers.pods("wrapped")
-    assert len(pods) == 4
+    pods, left_alone = ray.pods("alive") + wrappers.pods("wrapped"), ray.pods("scales")
+    assert len(pods) == 4 and len(left_alone) == 3
     lines = commands("Move from KubeRay and MCAD")
     back = next(i for i, line in enumerate(lines) if "uninstall" in line)
-    for line in lines[:back]:
-        place.type(line)
+    said = [place.type(line) for line in lines[:back]]
+    assert "rayservice.ray.io/serves" in said[0]
+    assert said[1].splitlines() == ["RayCluster default/scales asks for enableInTreeAutoscaling"]
     assert ray.ready() == wrappers.ready() == 0
     until("the Ray cluster is looked after", lambda: ray.is_looked_after("alive"))
     time.sleep(2)
@@ -216,6 +260,9 @@ def test_move_from_kuberay_and_mcad(place):
     assert wrappers.get("wrapped")["status"]["state"] == "Running"
     ray.grow("alive")
     until("it grows", lambda: len(ray.pods("alive")) == 4)
+    until("the other one is given up", lambda: ray.get("scales")["status"].get("state") == "failed")
+    assert "enableInTreeAutoscaling: the in-tree autoscaler is not supported" in ray.get("scales")["status"]["reason"]
+    assert "status" not in place.get(f"{moved.SERVICES}/serves") and ray.pods("scales") == left_alone
     for line in lines[back:]:
         place.type(line)
     nothing_is_left(place)
@@ -223,8 +270,29 @@ def test_move_from_kuberay_and_mcad(place):
     assert set(pods) <= set(ray.pods("alive") + wrappers.pods("wrapped"))
 
 
+# What is said in tables and sentences, and where it is typed.
+SPOKEN = {
+    "--set image.repository=...": "a value of the chart (test_install.py: the image)",
+    "--set log.level=debug": "in the section Upgrade",
+    "--set profiling.enabled=true": "test_a_profile_is_had_as_the_table_says",
+    "kubectl port-forward POD 6060": "kubectl's own, to the address that test_a_profile_is_had_as_the_table_says asks",
+    "go tool pprof muster http://127.0.0.1:6060/debug/pprof/profile": "test_a_profile_is_had_as_the_table_says",
+    "kubectl logs": "kubectl's own",
+    "kubectl delete -f deploy/manifests": "test_plain_manifests_do_the_same",
+    "./dev bench admission --on kubernetes": "a measurement",
+    "muster operator": "a name", "muster up": "a name", "muster rbac": "test_rights.py",
+    "muster queue": "test/e2e/test_queues.py", "muster why": "test/e2e/test_queues.py"}
+# Blocks of lines that are typed one by one: each begins so.
+BLOCKS = {"muster crds": "plain_install", "helm install": "test_upgrade.py", "kubectl scale": "test_plain_manifests_do_the_same",
+          "kubectl delete crd": "plain_removal"}
+
+
 def test_the_guide_names_no_step_that_is_not_tried():
     text = GUIDE.read_text()
     tried = {"Install", "See that it works", "Upgrade", "Move from Kueue", "Move from KubeRay and MCAD", "Remove"}
     assert {section for section in re.findall(r"^## (.*)$", text, re.M) if "```console" in text and commands(section)} == tried
+    assert set(spoken()) == SPOKEN.keys()
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S)
+    plain = [block for kind, block in blocks if kind != "console"]
+    assert len(plain) == len(BLOCKS) and all(any(block.startswith(words) for block in plain) for words in BLOCKS)
     assert yaml.safe_load((ROOT / "deploy/helm/muster/Chart.yaml").read_text())["name"] == "muster"

@@ -10,10 +10,16 @@ import yaml
 
 import cluster as partner
 import kinds
+import moved
 from conftest import MUSTER, ROOT, Cluster
+from moved import originals
+from outside import Client
 
 CHART = ROOT / "deploy/helm/muster"
 MANIFESTS = ROOT / "deploy/manifests"
+# Where the real definition of ServiceMonitors is: module, version, sum, file.
+MONITORS = ("github.com/prometheus-operator/prometheus-operator", "v0.84.0", "h1:XXm7lKizTnnxeSwI01wjNAapKzw/4XAPdpcZqjRKgRU=",
+            "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml")
 WITHOUT_CRDS = "--set crds.install=false"  # They are the same in all variants, and two megabytes.
 VARIANTS = ["", "--set prefix=kueue", "--set replicas=1,networkPolicy.enabled=false,podDisruptionBudget.enabled=false",
             "--set profiling.enabled=true,metrics.serviceMonitor.enabled=true", "--set metrics.enabled=false",
@@ -75,6 +81,65 @@ def test_the_chart_is_good_in_all_its_variants(tools, variant):
         if each["kind"] in ("Service", "PodDisruptionBudget", "NetworkPolicy"):
             chosen = each["spec"].get("selector") or each["spec"]["podSelector"]
             assert chosen.get("matchLabels", chosen).items() <= labels, each["metadata"]["name"]
+
+
+def rendered(tools, more: str = "") -> dict[str, dict]:
+    """The chart's documents by kind and name."""
+    made = documents(tools(f"helm template muster {CHART} --namespace muster-system {WITHOUT_CRDS} {more}"))
+    return {f"{each['kind']}/{each['metadata']['name']}": each for each in made}
+
+
+def ports_of_pod(made: dict[str, dict]) -> dict[str, int]:
+    container = made["Deployment/muster-operator"]["spec"]["template"]["spec"]["containers"][0]
+    return {port["name"]: port["containerPort"] for port in container["ports"]}
+
+
+def test_what_prometheus_is_told_is_what_is_served(tools, fresh):
+    """With the real definition of ServiceMonitors, which refuses fields that it does not know."""
+    made = rendered(tools, "--set metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.team=ours")
+    monitor, service = made["ServiceMonitor/muster-operator"], made["Service/muster-metrics-service"]
+    moved.install_crds(Client(fresh), originals.read_module(*MONITORS))
+    tools("kubectl create namespace monitored")
+    monitor["metadata"]["namespace"] = "monitored"
+    tools("kubectl create --validate=strict --filename -", yaml.safe_dump(monitor))
+    kept = yaml.safe_load(tools("kubectl get servicemonitor muster-operator --namespace monitored --output yaml"))
+    assert kept["spec"] == monitor["spec"] and kept["metadata"]["labels"]["team"] == "ours"
+    # Metrics ask for a token and are served over TLS with a certificate of their own: see test_operator_health.py.
+    assert monitor["spec"]["endpoints"] == [{
+        "port": "metrics", "scheme": "https", "path": "/metrics", "interval": "30s", "tlsConfig": {"insecureSkipVerify": True},
+        "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token"}]
+    # It finds that Service, by a port that the Service has, which is one of the pod's.
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    found = [each["metadata"]["name"] for each in made.values() if each["kind"] == "Service" and "metrics" in [
+        port["name"] for port in each["spec"]["ports"]] and monitor["spec"]["selector"]["matchLabels"].items() <= each["metadata"]["labels"].items()]
+    assert found == ["muster-metrics-service"], "each other one would be scraped as well"
+    assert service["spec"]["ports"] == [{"name": "metrics", "port": 8443, "targetPort": "metrics"}]
+    assert ports_of_pod(made)["metrics"] == 8443
+    reader = made["ClusterRole/muster-metrics-reader"]
+    assert reader["rules"] == [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+
+
+def test_the_network_policy_lets_through_what_the_operator_needs_and_no_more(tools):
+    made = rendered(tools)
+    policy, ports = made["NetworkPolicy/muster-operator"], ports_of_pod(made)
+    spec, pod = policy["spec"], made["Deployment/muster-operator"]["spec"]["template"]
+    assert spec["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    # In: from anywhere, for the API server and nodes are no pods, to the ports that the pod has, and to no other.
+    assert [sorted(rule) for rule in spec["ingress"]] == [["ports"]]
+    assert {port["port"] for port in spec["ingress"][0]["ports"]} == ports.keys() == {"webhooks", "metrics", "probes"}
+    # Out: to the API server by the port of its Service and its usual own, to DNS by both protocols, to dashboards of Ray alone.
+    anywhere = [rule for rule in spec["egress"] if "to" not in rule]
+    assert {(port["port"], port.get("protocol", "TCP")) for rule in anywhere for port in rule["ports"]} == {
+        (443, "TCP"), (6443, "TCP"), (53, "UDP"), (53, "TCP")}
+    assert all(rule["ports"] for rule in anywhere), "a rule without ports lets everything through"
+    assert [rule["to"] for rule in spec["egress"] if "to" in rule] == [[{
+        "namespaceSelector": {}, "podSelector": {"matchLabels": {"ray.io/node-type": "head"}}}]]
+    # What is not served needs no way in, and who has another port of the API server says so.
+    made = rendered(tools, "--set 'networkPolicy.apiServerPorts={8443}' --set metrics.enabled=false")
+    spec = made["NetworkPolicy/muster-operator"]["spec"]
+    assert {port["port"] for port in spec["ingress"][0]["ports"]} == ports_of_pod(made).keys() == {"webhooks", "probes"}
+    assert [port["port"] for port in spec["egress"][0]["ports"]] == [8443]
 
 
 def test_without_webhooks_the_crds_must_not_name_one(tools):

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+import access
 import kinds
 import moved
 from client import await_account
@@ -19,14 +20,14 @@ names = (f"team-{number}" for number in itertools.count())
 
 
 class Operator(Program):
-    """One `muster operator`; its log is kept in the cluster's folder."""
+    """One `muster operator`, with the rights of its account when nothing else is said; its log is kept in the cluster's folder."""
 
     stop_within = 30
 
     def __init__(self, cluster, *flags: str, kubeconfig=None, env: dict | None = None):
         self.env = {**os.environ, **(env or {})}
         self.log = cluster.folder / "operator.log"
-        self.command = [str(MUSTER), "operator", "--kubeconfig", str(kubeconfig or cluster.kubeconfig), *flags]
+        self.command = [str(MUSTER), "operator", "--kubeconfig", str(kubeconfig or access.operator_kubeconfig(cluster)), *flags]
         self.process = None
         self.is_ready = False
         self.lines = queue.Queue()

@@ -1,10 +1,13 @@
 # test/kube/test_operator_health.py - what `muster operator` says of itself: probes, metrics, profiles, log, its end.
 import http.client
 import json
+import math
+import re
 import signal
 import socket
 import ssl
 import struct
+import time
 
 import pytest
 
@@ -12,17 +15,17 @@ import access
 import kinds
 from cluster import free_ports
 from conftest import until
-from test_operator import Operator
+from test_operator import Operator, Team
 
 
 class Watched(Operator):
-    """An operator whose endpoints can be asked; it has the rights of its own account."""
+    """An operator whose endpoints can be asked."""
 
     def __init__(self, cluster, *flags: str, kubeconfig=None):
         self.health, self.metrics, self.profile = free_ports(3)
         super().__init__(cluster, "--health-probe-bind-address", f"127.0.0.1:{self.health}", "--metrics-bind-address",
                          f"127.0.0.1:{self.metrics}", "--pprof-bind-address", f"127.0.0.1:{self.profile}", *flags,
-                         kubeconfig=kubeconfig or access.operator_kubeconfig(cluster))
+                         kubeconfig=kubeconfig)
 
     def get(self, path: str, port: int = 0, token: str = "") -> tuple[int, bytes]:
         """Status 0: nobody listens (yet, or any more)."""
@@ -121,6 +124,66 @@ def test_metrics_are_for_whom_the_cluster_allows_them(start, ground):
     until("the queues are counted", lambda: "kueue_cluster_queue_status" in families())
     assert {"process_resident_memory_bytes", "rest_client_requests_total"} <= families()
     assert operator.get("/else", operator.metrics, prometheus)[0] == 404
+
+
+class Histogram:
+    """One line of a family with these labels: its buckets, cumulative, by their upper bound; its sum and its count."""
+
+    def __init__(self, text: str, name: str, **labels: str):
+        self.buckets: dict[float, float] = {}
+        self.sum = self.count = 0.0
+        for what, inside, value in re.findall(rf"^{name}_(bucket|sum|count)\{{(.*)\}} (\S+)$", text, re.M):
+            found = dict(re.findall(r'(\w+)="([^"]*)"', inside))
+            if not labels.items() <= found.items():
+                continue
+            if what == "bucket":
+                self.buckets[float(found["le"])] = float(value)
+            else:
+                setattr(self, what, float(value))
+
+    def is_one(self) -> bool:
+        """Counts grow from bound to bound and end with all; the sum is one that values in these buckets can have."""
+        bounds, counts = list(self.buckets), list(self.buckets.values())
+        assert bounds, "there is none with these labels"
+        if bounds != sorted(bounds) or counts != sorted(counts) or bounds[-1] != math.inf or counts[-1] != self.count:
+            return False
+        inside = [counts[0], *(b - a for a, b in zip(counts, counts[1:]))]
+        least = sum(n * low for n, low in zip(inside, [0.0, *bounds]))
+        most = sum(n * high for n, high in zip(inside, bounds) if n)
+        return least <= self.sum <= most
+
+
+def test_waits_for_admission_are_told_as_long_as_they_were(start, ground):
+    operator = start().wait_ready()
+    reader = scraper(ground, "historian", "muster-metrics-reader")
+    team = Team(ground, cpu="1")
+
+    def told(name: str, **labels: str) -> Histogram:
+        status, text = operator.get("/metrics", operator.metrics, reader)
+        assert status == 200
+        return Histogram(text.decode(), f"kueue_{name}_seconds", **labels)
+
+    assert told("admission_wait_time", cluster_queue=team.name).count == 0
+    team.submit("first")
+    until("the first runs", lambda: team.runs("first"))
+    began = time.time()
+    team.submit("second")
+    until("it has waited", lambda: time.time() > began + 4)
+    until("the first is over", lambda: team.finishes("first"))
+    until("the second is admitted", lambda: team.is_true("second", "Admitted"))
+    longest = time.time() - began
+    for name in ("admission_wait_time", "quota_reserved_wait_time"):
+        waits = until("both are counted", lambda name=name: (
+            seen if (seen := told(name, cluster_queue=team.name)).count == 2 else None))
+        assert waits.is_one(), vars(waits)
+        assert list(waits.buckets)[:4] == [1, 2.5, 5, 10] and len(waits.buckets) == (17 if name.startswith("admission") else 15)
+        # Creation times are of whole seconds. The second waited longer than 2.5 s for sure.
+        assert 3 <= waits.sum and waits.buckets[2.5] <= 1, vars(waits)
+        assert waits.sum <= longest + 62, "the first waited as long as a test waits at most"
+    attempts = told("admission_attempt_duration", result="success")
+    assert attempts.is_one() and attempts.count >= 2 and attempts.sum < longest + 62
+    born = told("workload_creation_latency", job_kind="Job")
+    assert born.is_one() and born.count >= 2, vars(born)
 
 
 def test_a_profile_is_one_that_pprof_reads(start):

@@ -1,4 +1,6 @@
 # test/kube/test_operator_leader.py - of two operators one works; the other takes over when it is killed or ends.
+import datetime
+import re
 import signal
 import time
 
@@ -7,7 +9,7 @@ import yaml
 
 import access
 import kinds
-from conftest import until
+from conftest import ROOT, until
 from test_operator import Operator, Team
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/muster-system/leases/muster-operator"
@@ -24,8 +26,8 @@ def ground(cluster):
 def start(ground):
     running = []
 
-    def start(*more: str, kubeconfig=None) -> Operator:
-        running.append(Operator(ground, *(more or ["--leader-elect"]), kubeconfig=kubeconfig).start())
+    def start(*more: str) -> Operator:
+        running.append(Operator(ground, *(more or ["--leader-elect"])).start())
         return running[-1]
 
     yield start
@@ -63,16 +65,42 @@ def test_a_killed_leader_is_followed_when_its_lease_ends_and_one_that_ends_at_on
     assert third.line() == "leading"
 
 
+def times(cluster) -> tuple[datetime.datetime, datetime.datetime]:
+    """When the Lease was last renewed, and taken by who has it, by the clock of this machine."""
+    spec = cluster.request("GET", LEASE)[1]["spec"]
+    renewed, taken = (datetime.datetime.fromisoformat(spec[name].replace("Z", "+00:00")) for name in ("renewTime", "acquireTime"))
+    return renewed, taken
+
+
+def test_after_a_kill_somebody_else_decides_within_the_bound_of_the_guide(ground, start):
+    """With the usual Lease: not before the 15 s that it binds, and 17 s after the kill at the latest."""
+    bound = float(re.search(r"killed: somebody else decides within (\d+) s\.", (ROOT / "docs/operator.md").read_text()).group(1))
+    team = Team(ground, cpu="1")
+    first, second, held = one_leads_one_waits(ground, start)
+    renewed = times(ground)[0]
+    until("it is renewed", lambda: times(ground)[0] > renewed)
+    first.kill()
+    killed = time.monotonic()
+    last = times(ground)[0]
+    team.submit("meanwhile")
+    until("it is admitted", lambda: team.is_true("meanwhile", "Admitted"))
+    took = time.monotonic() - killed
+    print(f"decided {took:.1f} s after the kill")
+    assert took < bound + 3, "three seconds for a busy machine"
+    assert holder(ground) != held and second.line() == "leading"
+    assert times(ground)[1] - last >= datetime.timedelta(seconds=15)
+    assert second.stop() == 0
+
+
 def test_a_lease_that_is_given_back_is_taken_before_it_would_be_asked_for(ground, start, tmp_path):
-    """With the operator's own rights: it watches the Lease."""
+    """It watches the Lease."""
     config = tmp_path / "election.yaml"
     config.write_text(yaml.safe_dump({"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", "leaderElection": {
         "leaderElect": True, "resourceNamespace": "muster-system", "resourceName": "muster-operator", "leaseDuration": "300s",
         "renewDeadline": "290s", "retryPeriod": "100s"}}))
-    kubeconfig = access.operator_kubeconfig(ground)
-    first = start("--config", str(config), kubeconfig=kubeconfig)
+    first = start("--config", str(config))
     assert first.line() == "leading" and first.line() == "ready"
-    second = start("--config", str(config), kubeconfig=kubeconfig)
+    second = start("--config", str(config))
     until("the second waits", lambda: f"{holder(ground)} is working" in second.log.read_text())
     assert first.stop() == 0
     began = time.monotonic()
@@ -111,7 +139,7 @@ def test_a_leader_whose_lease_is_taken_ends(ground, start):
 
 def test_an_uninstalled_leader_says_that_it_could_not_give_its_lease_back(ground, start):
     """Its rights go before its pod ends. The next one waits, for nobody can tell it that the other has stopped."""
-    leader = start(kubeconfig=access.operator_kubeconfig(ground))
+    leader = start()
     assert leader.line() == "leading" and leader.line() == "ready", leader.log.read_text()[-3000:]
     held = holder(ground)
     binding = next(item for item in access.printed() if item["kind"] == "RoleBinding")
@@ -119,11 +147,11 @@ def test_an_uninstalled_leader_says_that_it_could_not_give_its_lease_back(ground
     until("the right is gone", lambda: "the Lease cannot be read: 403" in leader.log.read_text())
     assert leader.stop() == 0
     assert "the Lease could not be given back: another operator waits 15 s from its last renewal on" in leader.log.read_text()
+    ground.request("POST", access.path_of(binding), binding)  # It is installed again.
     second = start()
     until("the second waits", lambda: f"{held} is working, or has ended without giving its Lease back" in second.log.read_text())
     assert holder(ground) == held and second.lines.empty()
     ground.request("DELETE", LEASE)
     assert second.line() == "leading"
     assert second.stop() == 0
-    ground.request("POST", access.path_of(binding), binding)
     ground.request("DELETE", LEASE)

@@ -9,6 +9,7 @@ import time
 
 import yaml
 
+import access
 import kinds
 import oracle_cases
 from conftest import ROOT, Cluster, until
@@ -58,7 +59,7 @@ def play_up(folder, flags: list[str], cases: list[dict], room: dict[str, int]) -
 
 def play_kubernetes(folder, parts: list[tuple[list[str], list[dict]]], room: dict[str, int]) -> dict[str, list]:
     """One part after the other, each with an operator of its own flags."""
-    server, found = Cluster(folder), {}
+    server, found = Cluster(folder, server_flags=access.audited(folder)), {}
     try:
         server.start()
         kinds.install(server, kinds.crds(kinds.KUEUE))
@@ -71,6 +72,7 @@ def play_kubernetes(folder, parts: list[tuple[list[str], list[dict]]], room: dic
                 found |= play(server, operator.process, cases, room, **SLOW)
             finally:
                 operator.stop()
+        assert access.refused(folder) == set()
         return found
     finally:
         server.stop()

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import access
 import kinds
 from conftest import MUSTER, Cluster, until
 from scenario_player import KUEUE, WRAPPERS, Player
@@ -48,7 +49,8 @@ def recorded() -> dict[str, tuple[dict, list[dict]]]:
 
 @pytest.fixture(scope="module")
 def players(tmp_path_factory):
-    real = Cluster(tmp_path_factory.mktemp("scenarios"))
+    folder = tmp_path_factory.mktemp("scenarios")
+    real = Cluster(folder, server_flags=access.audited(folder))
     ours = UpServer(tmp_path_factory.mktemp("scenarios-up"), "--api-only")
     try:
         real.start()
@@ -56,7 +58,8 @@ def players(tmp_path_factory):
             kinds.install(real, kinds.crds(group))
         for path in (f"{KUEUE}/workloads", f"{KUEUE}/clusterqueues", f"{KUEUE}/topologies", WRAPPERS):
             until(f"{path} is served", lambda path=path: real.request("GET", path)[0] == 200)
-        yield [Player("kubernetes", real), Player("muster up", ours.start())]
+        ours.start()
+        yield [Player("kubernetes", real, access.operator_kubeconfig(real)), Player("muster up", ours, ours.kubeconfig)]
     finally:
         real.stop()
         ours.stop()
@@ -86,6 +89,7 @@ def test_scenarios_come_out_on_live_servers_as_in_the_simulated_world(players):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         wrong = [each for found in pool.map(play, players) for each in found]
     assert not wrong, "\n".join(wrong)
+    assert access.refused(players[0].server.folder) == set()
     # Those that are not are there, and those that cannot be told as objects are among them.
     assert len(mine) + len(NOT_PLAYED) == len(every) and all(every[name][1] for name in mine)
     print(f"{len(mine)} scenarios, {[player.cycles for player in players]} cycles")

@@ -7,6 +7,7 @@ import threading
 
 import yaml
 
+import access
 from client import await_account
 from cluster import Cluster, end_with_parent, free_ports
 from kubelet import Kubelet
@@ -19,8 +20,8 @@ DEFAULT_QUEUE = "kueue.x-k8s.io/default-queue"
 
 
 class OnCluster(Program):
-    """In a folder of its own. Started again after a kill or stop, only the operator is: the cluster has gone on. One test after
-    the other may have it: `leave` makes it as it was."""
+    """In a folder of its own. The operator has the rights that `muster rbac` prints and no others. Started again after a kill or
+    stop, only the operator is: the cluster has gone on. One test after the other may have it: `leave` makes it as it was."""
 
     make_kubelet = Kubelet
 
@@ -28,7 +29,7 @@ class OnCluster(Program):
         self.program, self.folder, self.flags, self.runs = program, folder, list(flags), runs
         self.node, _, amounts = node.partition(":")
         self.amounts = dict(each.split("=") for each in amounts.split(","))
-        self.cluster = Cluster(folder, with_controllers=True, with_scheduler=True)
+        self.cluster = Cluster(folder, with_controllers=True, with_scheduler=True, server_flags=access.audited(folder))
         self.kubeconfig = self.cluster.kubeconfig
         self.env = dict(os.environ, KUBECONFIG=str(self.kubeconfig))
         self.log = (folder / "operator.log").open("a")
@@ -39,11 +40,10 @@ class OnCluster(Program):
         if self.kubelet is None:
             self.cluster.start(timeout)
             self.kubelet = self.make_kubelet(self.cluster, self.node, self.amounts, runs=self.runs)
-            self.cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": "muster-system"}})
             self._install_crds()
             await_account(self.cluster.request, "default")
-        command = [str(self.program), "operator", "--kubeconfig", str(self.kubeconfig), "--webhook-url", f"https://127.0.0.1:{self.port}",
-                   "--webhook-listen", f"127.0.0.1:{self.port}", *self.flags]
+        command = [str(self.program), "operator", "--kubeconfig", str(access.operator_kubeconfig(self.cluster)), "--webhook-url",
+                   f"https://127.0.0.1:{self.port}", "--webhook-listen", f"127.0.0.1:{self.port}", *self.flags]
         self.process = subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, stderr=self.log, text=True,
                                         preexec_fn=end_with_parent)
         said = next((line for line in self.process.stdout if line.strip() == "ready"), "")
@@ -120,6 +120,10 @@ class OnCluster(Program):
             return False
         self.cluster.request("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"})
         return True
+
+    def refused(self) -> set[str]:
+        """What the operator has asked without a right to it."""
+        return access.refused(self.folder)
 
     def close(self) -> None:
         """All of it."""
