@@ -86,6 +86,7 @@ def place(make_folder):
         made = RayPlace(MUSTER, folder, "node:cpu=8,memory=8Gi,pods=110")
         try:
             yield made.start()
+            assert made.refused() == set(), "what the operator has no right to"
         finally:
             made.close()
     finally:

@@ -245,6 +245,7 @@ def servers(tmp_path_factory):
     theirs = Operator(MUSTER, tmp_path_factory.mktemp("story-cluster"), NODE)
     try:
         yield ours.start(), theirs.start()
+        assert theirs.refused() == set(), "what the operator has no right to"
     finally:
         theirs.close()
         ours.leave()

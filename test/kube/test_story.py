@@ -42,6 +42,7 @@ def test_the_story_on_kubernetes(make_folder):
     try:
         place.start()
         play.play_all(TellingStage(MUSTER, PYTHON, place.folder))
+        assert place.refused() == set(), "what the operator has no right to"
     finally:
         place.close()
         print(pathlib.Path(place.log.name).read_text()[-3000:])
