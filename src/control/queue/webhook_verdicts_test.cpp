@@ -184,11 +184,13 @@ TEST_CASE("what Kueue's webhooks refuse and accept is refused and accepted, for 
             warnings.push_back(warning.text());
         CHECK((ours.warnings == warnings || row["of"].text() == "ClusterQueue"));
         if (says_more(row)) continue;
-        const std::string said_there =
+        std::string said_there =
             replace_all(row["text"].text(), "codeflare.dev/v1beta2", "codeflare.dev/v1beta1");
+        // Go's own words for what is no JSON (docs/deviations.md).
+        said_there = replace_all(said_there, ": unexpected end of JSON input", "");
         CHECK(tells(said_there, faults));
     }
-    CHECK(count > 1000);
+    CHECK(count > 1500);
 }
 
 }  // namespace

@@ -208,6 +208,9 @@ TOPOLOGIES = [
     {"group-name": "g", "preferred-topology": "rack"},
     {"group-name": "g", "required-topology": "rack", "slice-required-topology": "rack", "slice-size": "1"},
 ]
+LAYERS = ['[]', '{', '[{"topology":"a","size":4},{"topology":"b","size":2}]', '[{"topology":"a","size":4},{"topology":"b","size":3}]',
+          '[{"topology":"a","size":2},{"topology":"a","size":1}]', '[{"topology":"a b","size":1}]', '[{"topology":"a","size":0}]',
+          '[{"topology":"a","size":1},{"topology":"b","size":1},{"topology":"c","size":1},{"topology":"d","size":1}]']
 OTHER_ANNOTATIONS = [{"kueue.x-k8s.io/pod-index-offset": "x"}, {"kueue.x-k8s.io/pod-index-offset": "-1"}]
 
 
@@ -233,6 +236,13 @@ def topologies():
         yield None, spark(driver={"annotations": asked}), []
         yield None, pod(annotations=asked), []
         yield None, job(annotations=ELASTIC, pods=pods), []
+    for layers in LAYERS:
+        for more in ({}, {TOPOLOGY + "slice-size": "1"}, {TOPOLOGY + "slice-required-topology": "r"},
+                     {TOPOLOGY + "group-name": "g", TOPOLOGY + "required-topology": "r"}):
+            asked = {TOPOLOGY + "slice-required-topology-constraints": layers, **more}
+            yield None, job(parallelism=4, completions=4, pods=template(asked)), []
+            yield None, kubeflow(*TRAINING[0], pods=template(asked)), []
+            yield None, pod(annotations=asked), []
     other = template({TOPOLOGY + "group-name": "g", TOPOLOGY + "required-topology": "row"})
     same = template({TOPOLOGY + "group-name": "g", TOPOLOGY + "required-topology": "rack"})
     yield None, ray_cluster(head=same, pods=other), []
@@ -370,4 +380,27 @@ def serving_kinds():
         yield groups(labels), groups(labels, replicas=-5), []
 
 
-ROWS = [row for part in (of_every_kind, gates, topologies, jobs, ray, pods, serving_kinds) for row in part()] + own_cases.ROWS
+def owned():
+    """What something queued has made is not judged as if it were queued itself."""
+    above = job()
+    above["metadata"].update(name="j", uid="1")
+    free = copy.deepcopy(above)
+    free["metadata"]["labels"] = {}
+    more = template(nodeSelector={"a": "b"})
+    changes = [(serving("StatefulSet"), serving("StatefulSet", replicas=5)),
+               (serving("StatefulSet"), serving("StatefulSet", pods=more)), (groups(), groups(size=9)),
+               (groups(), groups(workers=more)), (serving("Deployment"), serving("Deployment", pods=more)),
+               (ray_cluster(), ray_cluster(enableInTreeAutoscaling=True)), (job(), job({"kueue.x-k8s.io/queue-name": "b"})),
+               (None, ray_job(cluster="none")), (None, job(annotations=ELASTIC))]
+    # The pods of a job without a queue are here the job's business (docs/deviations.md).
+    for owner, more_changes in ((above, [(None, pod(gated=False))]), (free, [])):
+        for pair in changes + more_changes:
+            before, after = copy.deepcopy(pair)
+            for made in (before, after):
+                if made:
+                    made["metadata"]["ownerReferences"] = [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "1",
+                                                            "controller": True}]
+            yield before, after, [owner]
+
+
+ROWS = [row for part in (of_every_kind, gates, topologies, jobs, ray, pods, serving_kinds, owned) for row in part()] + own_cases.ROWS
