@@ -32,6 +32,11 @@ void check_requirement(const Value& requirement, const Path& path, Errors& error
                                  "not a valid selector operator"));
     }
     check_key(requirement["key"], path.child("key"), errors);
+    const Path values = path.child("values");
+    for (std::size_t i = 0; i < requirement["values"].size(); ++i) {
+        const Value& value = requirement["values"][i];
+        add_invalid(errors, values.item(i), value, label_value_faults(value.text_or("")));
+    }
 }
 
 const std::vector<std::string>& effects() {
@@ -104,6 +109,7 @@ void check_taints(const Value& taints, const Path& path, Errors& errors) {
         check_effect(taints[i]["effect"], item.child("effect"), errors);
         if (!seen.insert(taints[i]["key"].text() + ":" + taints[i]["effect"].text()).second) {
             errors.push_back(duplicate(item, taints[i]));
+            errors.back().text += ": taints must be unique by key and effect pair";
         }
     }
 }

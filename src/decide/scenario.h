@@ -36,7 +36,7 @@ namespace muster::decide {
 //   local      NS/NAME QUEUE [stop=hold|hold_and_drain] [weight=N.N]
 //   submit     NAME QUEUE [RESOURCE=AMOUNT]... [count=N] [priority=N] [slope=N.N] [gang]
 //              [ns=NS] [select=K:V]... [affinity=K:V]... [tolerate=K:V:EFFECT | tolerate=all]
-//              [min=N] [gated]
+//              [min=N] [gated] [gates=WHO]
 //              [required=LABEL | preferred=LABEL | unconstrained] [slice=LABEL:SIZE]...
 //              [group=NAME] [set=NAME ...]...   QUEUE `-` is none, which means `gang`: the nodes
 //              must have room. Each submit moves the clock on by a second.
@@ -44,7 +44,7 @@ namespace muster::decide {
 //   gone       POD
 //   finish | delete | release | activate | deactivate | fail | evicted   NAME
 //   checks     NAME pending|passed|failed      pods_ready|pods_not_ready   NAME
-//   gate       NAME WHO        closes admission gates; `-` opens them
+//   gate       NAME WHO        leaves these admission gates closed; `-` opens all
 //   priority   NAME N          reclaim  NAME SET N       backoff  NAME DURATION
 //   admitted   NAME QUEUE SET COUNT RESOURCE=AMOUNT@FLAVOR...
 //   remove     queue|local|flavor|node|cohort|topology|check NAME

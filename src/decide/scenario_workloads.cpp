@@ -65,6 +65,9 @@ void Run::submit(const Step& step, Reading& read) {
                 read.wrong("min is from 1 to count");
         } else if (key == "gated") {
             workload.gate = Workload::PreemptionGate::closed;
+        } else if (key == "gates") {
+            workload.barred_by = value;
+            workload.barrier = Workload::Barrier::admission_gates;
         } else if (key == "priority") {
             workload.priority = read.integer(value);
         } else if (key == "slope") {

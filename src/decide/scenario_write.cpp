@@ -231,6 +231,8 @@ void StepOf::submit(const Workload& workload) const {
     if (workload.ns != "default") text += " ns=" + workload.ns;
     if (workload.binds == Workload::Binds::quota_and_nodes) text += " gang";
     if (workload.gate == Workload::PreemptionGate::closed) text += " gated";
+    if (workload.barrier == Workload::Barrier::admission_gates)
+        text += " gates=" + workload.barred_by;
     for (const PodSet& set : workload.pod_sets)
         text += pod_set_words(set);
     to.line(text);

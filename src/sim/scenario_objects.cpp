@@ -309,6 +309,11 @@ Value to_workload(const decide::Workload& workload) {
     Value made = object_of(control::queue::kueue_api_version, "Workload",
                            named(workload.ns, object_name(workload.id)));
     made.at("metadata").set("finalizers", Value::array({Value(process_finalizer)}));
+    if (workload.barrier == decide::Workload::Barrier::admission_gates) {
+        made.at("metadata")
+            .at("annotations")
+            .set(control::queue::admission_gates_annotation, workload.barred_by);
+    }
     Value pod_sets = Value::array();
     for (const decide::PodSet& set : workload.pod_sets) {
         Value each = Value::object({{"name", set.name},

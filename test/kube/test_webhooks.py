@@ -224,7 +224,11 @@ REFUSED = {
         "scaled", QUEUED, enableInTreeAutoscaling=True), None),
     "a Ray job in somebody's cluster": ("/apis/ray.io/v1/namespaces/{ns}/rayjobs", {
         "apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "there", "labels": QUEUED},
-        "spec": {"entrypoint": "x", "clusterSelector": {"ray.io/cluster": "c"}}}, None),
+        "spec": {"entrypoint": "x", "clusterSelector": {"ray.io/cluster": "c"}, "rayClusterSpec": ray_cluster("c", {})["spec"]}},
+                                        None),
+    "a Ray job without a cluster": ("/apis/ray.io/v1/namespaces/{ns}/rayjobs", {
+        "apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "nowhere", "labels": QUEUED},
+        "spec": {"entrypoint": "x"}}, None),
     "a wrapper in a wrapper": ("/apis/workload.codeflare.dev/v1beta1/namespaces/{ns}/appwrappers",
                                wrapper("outer", wrapper("inner")), None),
     "a wrapper of something unknown": ("/apis/workload.codeflare.dev/v1beta1/namespaces/{ns}/appwrappers",

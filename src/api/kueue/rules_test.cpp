@@ -178,7 +178,7 @@ TEST_CASE("queues may go by use, and local queues have weights that make sense")
     CHECK(local("2.5").empty());
     CHECK(local("0").empty());
     REQUIRE(local("-1").size() == 1);
-    CHECK(local("-1")[0].field == "spec.fairSharing.weight");
+    CHECK(local("-1")[0].field == "spec.fairSharing");
 }
 
 TEST_CASE("rules that exclude each other and odd weights are refused") {
@@ -188,7 +188,7 @@ TEST_CASE("rules that exclude each other and odd weights are refused") {
                                nullptr);
     REQUIRE(errors.size() == 2);
     CHECK(errors[0].field == "spec.preemption");
-    CHECK(errors[1].field == "spec.fairSharing.weight");
+    CHECK(errors[1].field == "spec.fairSharing");
 }
 
 TEST_CASE("a cohort names its parent alike in both versions") {
@@ -368,13 +368,80 @@ TEST_CASE("quotas must match the covered resources, and each name stands once") 
     CHECK(fields == expected);
 }
 
-TEST_CASE("pod sets are fixed while quota is reserved") {
-    const Value reserved = parsed(R"({"spec":{"podSets":[{"name":"main","count":1}]},"status":{
-        "conditions":[{"type":"QuotaReserved","status":"True"}]}})");
-    Value changed = reserved;
-    changed.at("spec").at("podSets").mutable_items()[0].set("count", 2);
-    CHECK(validate_workload(reserved, &reserved).empty());
-    CHECK(validate_workload(changed, &reserved).size() == 1);
+/// A Workload that holds quota, with `status` beside.
+Value holding(const std::string& pod_sets, const std::string& status) {
+    return parsed(R"({"spec":{"podSets":)" + pod_sets + R"(},"status":{"conditions":[{)" +
+                  R"("type":"QuotaReserved","status":"True"}])" + status + "}}");
+}
+
+TEST_CASE("pod sets are fixed while quota is reserved, but for pods that are given up") {
+    const std::string admission = R"(,"admission":{"podSetAssignments":[{"name":"main"}]})";
+    const auto with = [&](const std::string& sets) { return holding(sets, admission); };
+    const Value reserved = with(R"([{"name":"main","count":2}])");
+    CHECK(faults_of(reserved, &reserved) == Faults{});
+    CHECK(faults_of(with(R"([{"name":"main","count":1}])"), &reserved) == Faults{});
+    CHECK(
+        faults_of(with(R"([{"name":"main","count":3}])"), &reserved) ==
+        Faults{R"(spec.podSets.0: Invalid value: {"count":3,"name":"main"}: field is immutable)"});
+    CHECK(faults_of(with(R"([{"name":"main","count":2},{"name":"b","count":1}])"), &reserved)[0]
+              .starts_with("spec.podSets: Invalid value: [{"));
+    const Value waiting = parsed(R"({"spec":{"podSets":[{"name":"main","count":2}]}})");
+    CHECK(faults_of(with(R"([{"name":"main","count":3}])"), &waiting) == Faults{});
+}
+
+TEST_CASE("an admission is fixed once it is there, but for the places of its pods") {
+    const std::string sets = R"([{"name":"main","count":2}])";
+    const auto with = [&](const std::string& queue, const std::string& more = "") {
+        return holding(sets, R"(,"admission":{"clusterQueue":")" + queue +
+                                 R"(","podSetAssignments":[{"name":"main")" + more + "}]}");
+    };
+    const Value admitted = with("a");
+    CHECK(faults_of(admitted, &admitted) == Faults{});
+    CHECK(faults_of(with("a", R"(,"topologyAssignment":{"levels":["h"]})"), &admitted) == Faults{});
+    CHECK(faults_of(with("a", R"(,"delayedTopologyRequest":"Pending")"), &admitted) == Faults{});
+    const Faults moved = faults_of(with("b"), &admitted);
+    REQUIRE(moved.size() == 1);
+    CHECK(moved[0].starts_with("status.admission: Invalid value: {\"clusterQueue\":\"b\""));
+    CHECK(moved[0].ends_with(": field is immutable"));
+    CHECK(faults_of(with("a", R"(,"count":1)"), &admitted).size() == 1);
+    const Value waiting = parsed(R"({"spec":{"podSets":)" + sets + "}}");
+    CHECK(faults_of(with("b"), &waiting) == Faults{});
+    CHECK(faults_of(waiting, &admitted) == Faults{});
+}
+
+TEST_CASE("what a check wants of the pods is fixed once the check is ready") {
+    const auto checked = [](const std::string& state, const std::string& node) {
+        return parsed(R"({"spec":{"podSets":[{"name":"main"}]},"status":{"admissionChecks":[{)"
+                      R"("name":"first","state":"Ready"},{"name":"k","state":")" +
+                      state + R"(","podSetUpdates":[{"name":"main","nodeSelector":{"n":")" + node +
+                      R"("}}]}]}})");
+    };
+    const Value ready = checked("Ready", "a");
+    CHECK(faults_of(ready, &ready) == Faults{});
+    CHECK(faults_of(checked("Ready", "b"), &ready) ==
+          Faults{R"(status.admissionChecks[1].podSetUpdates: Invalid value: [{"name":"main",)"
+                 R"("nodeSelector":{"n":"b"}}]: field is immutable)"});
+    CHECK(faults_of(checked("Retry", "b"), &ready) == Faults{});
+    const Value pending = checked("Pending", "a");
+    CHECK(faults_of(checked("Ready", "b"), &pending) == Faults{});
+}
+
+TEST_CASE("who keeps a workload out of its queue is said when it is made") {
+    const auto gated = [](const std::string& gates) {
+        return parsed(R"({"metadata":{"annotations":{"kueue.x-k8s.io/admission-gated-by":")" +
+                      gates + R"("}},"spec":{"podSets":[{"name":"main"}]}})");
+    };
+    const std::string at = "metadata.annotations[kueue.x-k8s.io/admission-gated-by]: ";
+    const Value both = gated("a.io/x,a.io/y");
+    CHECK(faults_of(both) == Faults{});
+    CHECK(faults_of(gated("a.io/y"), &both) == Faults{});
+    CHECK(faults_of(gated("a.io/z"), &both) ==
+          Faults{at + "Forbidden: can only remove gates, not add new ones"});
+    const Value none = gated("");
+    CHECK(faults_of(both, &none) ==
+          Faults{at + "Forbidden: cannot add admission gate after creation"});
+    CHECK(faults_of(gated("a.io/" + std::string(60, 'x'))) ==
+          Faults{at + "Too long: may not be more than 63 bytes"});
 }
 
 }  // namespace

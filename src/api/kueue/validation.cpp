@@ -13,6 +13,7 @@
 #include "api/quantity_fields.h"
 #include "base/dns_name.h"
 #include "base/quantity.h"
+#include "base/text.h"
 
 namespace muster::api {
 namespace {
@@ -160,15 +161,29 @@ void check_resource_groups(const Value& groups, Owner owner, Standing standing, 
     }
 }
 
-/// 0, or more than a billionth.
-void check_weight(const Value& weight, const Path& path, Errors& errors) {
+/// A weight is 0, or more than a billionth.
+void check_fair_sharing(const Value& fair_sharing, const Path& path, Errors& errors) {
+    const Value& weight = fair_sharing["weight"];
     const std::optional<Quantity> parsed = quantity_of(weight);
     if (!parsed || parsed->is_zero()) return;
     if (parsed->is_negative()) {
         errors.push_back(invalid(path, weight, "must be greater than or equal to 0"));
     } else if (*parsed <= *Quantity::parse("1n")) {
-        errors.push_back(
-            invalid(path, weight, "When weight is not 0, it must be greater than 10^-9"));
+        errors.push_back(invalid(path, weight, "When not 0, weight must be > 10e-9"));
+    }
+}
+
+/// Who has a preference must have a choice: both of the others are tried in turn.
+void check_fungibility(const Value& fungibility, const Path& path, Errors& errors) {
+    const Value& preference = fungibility["preference"];
+    if (preference.is_null()) return;
+    for (const char* when : {"whenCanBorrow", "whenCanPreempt"}) {
+        if (fungibility[when].text_or("") == "TryNextFlavor") continue;
+        errors.push_back(invalid(path.child("preference"), preference,
+                                 "preference " + quoted(preference.text()) +
+                                     " requires both whenCanBorrow and whenCanPreempt to be "
+                                     "TryNextFlavor"));
+        return;
     }
 }
 
@@ -206,8 +221,8 @@ std::vector<FieldError> validate_cluster_queue(const Value& object, const Value*
     check_totals(fields["resourceGroups"], spec.child("resourceGroups"), errors);
     check_check_rules(object, old, errors);
     check_preemption(fields["preemption"], spec.child("preemption"), errors);
-    check_weight(fields["fairSharing"]["weight"], spec.child("fairSharing").child("weight"),
-                 errors);
+    check_fungibility(fields["flavorFungibility"], spec.child("flavorFungibility"), errors);
+    check_fair_sharing(fields["fairSharing"], spec.child("fairSharing"), errors);
     check_label_selector(object["spec"]["namespaceSelector"], spec.child("namespaceSelector"),
                          errors);
     check_admission_mode(fields["admissionScope"]["admissionMode"],
@@ -228,16 +243,14 @@ std::vector<FieldError> validate_cohort(const Value& object, const Value*) {
     check_resource_groups(fields["resourceGroups"], Owner::cohort,
                           has_parent ? Standing::in_cohort : Standing::alone,
                           spec.child("resourceGroups"), errors);
-    check_weight(fields["fairSharing"]["weight"], spec.child("fairSharing").child("weight"),
-                 errors);
+    check_fair_sharing(fields["fairSharing"], spec.child("fairSharing"), errors);
     return errors;
 }
 
 std::vector<FieldError> validate_local_queue(const Value& object, const Value*) {
     Errors errors;
     const Path spec = Path().child("spec");
-    check_weight(object["spec"]["fairSharing"]["weight"], spec.child("fairSharing").child("weight"),
-                 errors);
+    check_fair_sharing(object["spec"]["fairSharing"], spec.child("fairSharing"), errors);
     return errors;
 }
 

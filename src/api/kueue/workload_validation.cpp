@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/field_error.h"
+#include "api/kueue/admission_gates.h"
 #include "api/kueue/rules.h"
 #include "api/label_rules.h"
 #include "api/quantity_fields.h"
@@ -250,44 +251,50 @@ void check_admission_checks(const Value& object, const Value* old, Errors& error
             check_labels(updates[k]["nodeSelector"], item.child("nodeSelector"), errors);
             check_tolerations(updates[k]["tolerations"], item.child("tolerations"), errors);
         }
-        if (old == nullptr) continue;
-        const Value& before = named((*old)["status"]["admissionChecks"], checks[i]["name"]);
-        if (before["state"].text_or("") == "Ready" && checks[i]["state"].text_or("") == "Ready" &&
-            !(before["podSetUpdates"] == updates))
-            errors.push_back(invalid(path, updates, "field is immutable"));
+    }
+    if (old == nullptr) return;
+    const Value& before = (*old)["status"]["admissionChecks"];
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        const Value& now = named(checks, before[i]["name"]);
+        if (before[i]["state"].text_or("") != "Ready" || now["state"].text_or("") != "Ready" ||
+            before[i]["podSetUpdates"] == now["podSetUpdates"]) {
+            continue;
+        }
+        const Path check = list.item(i);
+        errors.push_back(
+            invalid(check.child("podSetUpdates"), now["podSetUpdates"], "field is immutable"));
     }
 }
 
-/// Fewer pods of the same pod sets: what an elastic job may become while it holds quota.
-bool only_shrinks(const Value& object, const Value& old) {
+/// While it holds quota only the pods of a pod set may become fewer.
+void check_same_pod_sets(const Value& object, const Value& old, Errors& errors) {
     const Value& now = object["spec"]["podSets"];
     const Value& before = old["spec"]["podSets"];
-    if (now.size() != before.size()) return false;
-    for (std::size_t i = 0; i < now.size(); ++i) {
-        if (now[i]["count"].integer_or(1) > before[i]["count"].integer_or(1)) return false;
-        Value same = now[i];
-        same.set("count", before[i]["count"]);
-        if (!(same == before[i])) return false;
+    const Path spec = Path().child("spec");
+    const Path list = spec.child("podSets");
+    if (now.size() != before.size()) {
+        errors.push_back(invalid(list, now, "field is immutable"));
+        return;
     }
-    return true;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        Value same = now[i];
+        if (now[i]["count"].integer_or(1) < before[i]["count"].integer_or(1))
+            same.set("count", before[i]["count"]);
+        // The index stands in the path as a member does.
+        const std::string index = std::to_string(i);
+        if (!(same == before[i]))
+            errors.push_back(invalid(list.child(index), same, "field is immutable"));
+    }
 }
 
 void check_workload_update(const Value& object, const Value& old, Errors& errors) {
-    if (!holds(old, "QuotaReserved")) return;
-    const Path spec = Path().child("spec");
-    const bool shrinks = is_elastic(object) && is_elastic(old) && only_shrinks(object, old);
-    if (!shrinks && !(object["spec"]["podSets"] == old["spec"]["podSets"])) {
-        errors.push_back(invalid(spec.child("podSets"), object["spec"]["podSets"],
-                                 "field is immutable while workload quota reserved"));
-    }
-    if (!holds(object, "QuotaReserved")) return;
+    if (holds(old, "QuotaReserved")) check_same_pod_sets(object, old, errors);
     const Value& before = old["status"]["admission"];
     const Value& after = object["status"]["admission"];
-    if (!before.is_null() && !after.is_null() &&
-        !(without_places(before) == without_places(after))) {
-        const Path status = Path().child("status");
-        errors.push_back(invalid(status.child("admission"), after, "field is immutable"));
-    }
+    if (before.is_null() || after.is_null() || without_places(before) == without_places(after))
+        return;
+    const Path status = Path().child("status");
+    errors.push_back(invalid(status.child("admission"), after, "field is immutable"));
 }
 
 }  // namespace
@@ -315,6 +322,7 @@ std::vector<FieldError> validate_workload(const Value& object, const Value* old)
     check_admission(object, old, errors);
     check_reclaimable(object, old, errors);
     check_admission_checks(object, old, errors);
+    check_admission_gates(old, object, errors);
     if (old == nullptr) return errors;
     check_workload_update(object, *old, errors);
     check_cluster_name(object, *old, errors);

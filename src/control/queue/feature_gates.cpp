@@ -47,7 +47,7 @@ constexpr FeatureGate table[] = {
     {"KueueDRAIntegrationPartitionableDevices", State::on, Here::never},
     {"KueueDRAIntegrationPrioritizedList", State::off, Here::never},
     {"KueueDRARejectWorkloadsWhenDRADisabled", State::on, Here::always},
-    {"LWSImmutableGroupSize", State::on, Here::never},
+    {"LWSImmutableGroupSize", State::on, Here::always},
     {"LocalQueueMetrics", State::on, Here::obeyed},
     {"ManagedJobsNamespaceSelectorAlwaysRespected", State::on, Here::always,
      FeatureGate::Lock::locked},

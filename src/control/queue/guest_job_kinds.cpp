@@ -113,12 +113,14 @@ JobKind named_guest(std::string_view group, std::string_view name, std::string_v
 }
 
 std::vector<JobKind> guest_job_kinds() {
+    JobKind jax_job = training("JAXJob", "jaxReplicaSpecs", {"Worker"});
+    jax_job.prebuilt = JobKind::Support::no;
     return {job_set(),
             training("PyTorchJob", "pytorchReplicaSpecs", {"Master", "Worker"}),
             training("TFJob", "tfReplicaSpecs", {"Chief", "Master", "PS", "Worker", "Evaluator"}),
             training("XGBoostJob", "xgbReplicaSpecs", {"Master", "Worker"}),
             training("PaddleJob", "paddleReplicaSpecs", {"Master", "Worker"}),
-            training("JAXJob", "jaxReplicaSpecs", {"Worker"}),
+            std::move(jax_job),
             training("MPIJob", "mpiReplicaSpecs", {"Launcher", "Worker"}),
             train_job_kind(),
             spark_application_kind(),

@@ -66,6 +66,54 @@ Admission denied_as_too_deep(const JobKind& kind) {
     return admission;
 }
 
+/// What Kueue still takes, and says that it will not.
+void warn_of_old_forms(const Value& workload, Admission& admission) {
+    const Value& pod_sets = workload["spec"]["podSets"];
+    for (std::size_t i = 0; i < pod_sets.size(); ++i) {
+        const Value& count = pod_sets[i]["topologyRequest"]["subGroupCount"];
+        if (count.integer_or(0) >= 0) continue;
+        admission.warnings.push_back("spec.podSets[" + std::to_string(i) +
+                                     "].topologyRequest.subGroupCount: negative value " +
+                                     std::to_string(count.as_integer()) +
+                                     " is deprecated and will be rejected in a future release");
+    }
+}
+
+/// Rules of kinds whose objects are free without a queue are for those that name or must find one.
+bool judges(const JobRules& rules, const JobKind& kind, const Value& object) {
+    return kind.unqueued == JobKind::Unqueued::judged || !queue_name_of(object).empty() ||
+           rules.unlabelled == JobRules::Unlabelled::managed;
+}
+
+bool is_queued(const JobRules& rules, const JobKind& kind, const AdmissionRequest& request) {
+    const std::string ns = namespace_of(request.object);
+    return request.object["metadata"]["deletionTimestamp"].is_null() &&
+           (is_managed(request.object, ns, request.find) ||
+            must_find_queue(rules, kind, request.object, ns, request.find));
+}
+
+/// What serves has labels of its own for its queue only: for all else its pods are judged.
+void check_as_made(const JobKind& kind, const Value& object, FieldErrors& errors) {
+    if (kind.start == JobKind::Start::by_pods) {
+        check_name_in_label(object, queue_name_label, errors);
+        check_elastic(kind, object, errors);
+    } else {
+        check_labels(kind, object, errors);
+        check_pod_sets(kind, object, errors);
+    }
+}
+
+/// Kinds of which, once they are there, only what changes is judged, and the topologies.
+bool is_judged_by_change(const JobKind& kind) {
+    return kind.start == JobKind::Start::ungated || is_app_wrapper(kind.resource) ||
+           (kind.resource.group == "kubeflow.org" && kind.kind != "MPIJob");
+}
+
+void append(FieldErrors more, FieldErrors& errors) {
+    for (api::FieldError& error : more)
+        errors.push_back(std::move(error));
+}
+
 bool starts_when_unsuspended(const JobKind& kind) {
     return kind.start == JobKind::Start::unsuspended;
 }
@@ -77,7 +125,10 @@ Admission give_default_queue(const AdmissionRequest& request, const JobRules& ru
     if (request.operation != AdmissionRequest::Operation::create) return admission;
     const JobKind* kind = job_kind_of(request);
     if (kind == nullptr || !queue_name_of(request.object).empty()) return admission;
-    if (!takes_part_unlabelled(rules, *kind) || is_made_by_job(request.object)) return admission;
+    if (!takes_part_unlabelled(rules, *kind) || is_made_by_job(request.object) ||
+        is_left_alone(*kind, request.object)) {
+        return admission;
+    }
     const auto queue = default_queue_in(request, namespace_of(request.object));
     if (!queue) return admission;
     admission.changed = request.object;
@@ -90,7 +141,10 @@ Admission suspend_new_job(const AdmissionRequest& request) {
     Admission admission;
     if (kind == nullptr || request.operation != AdmissionRequest::Operation::create)
         return admission;
-    if (!starts_when_unsuspended(*kind) || is_suspended(*kind, request.object)) return admission;
+    if (!starts_when_unsuspended(*kind) || is_suspended(*kind, request.object) ||
+        is_left_alone(*kind, request.object)) {
+        return admission;
+    }
     const Above above = find_above(request.object, namespace_of(request.object), request.find);
     if (above.end == Above::End::too_deep) return denied_as_too_deep(*kind);
     if (queue_name_of(request.object).empty() || !above.managed.name.empty()) return admission;
@@ -99,42 +153,44 @@ Admission suspend_new_job(const AdmissionRequest& request) {
     return admission;
 }
 
-Admission check_new_job(const AdmissionRequest& request) {
+Admission check_new_job(const AdmissionRequest& request, const JobRules& rules) {
     const JobKind* kind = job_kind_of(request);
     if (kind == nullptr || request.operation != AdmissionRequest::Operation::create) return {};
     FieldErrors errors;
-    if (kind->start == JobKind::Start::by_pods) return denied(*kind, kind->check(request.object));
-    check_labels(*kind, request.object, errors);
-    check_gates(nullptr, request.object, errors);
-    if (kind->check != nullptr) {
-        for (api::FieldError& error : kind->check(request.object))
-            errors.push_back(std::move(error));
+    const bool is_judged = judges(rules, *kind, request.object);
+    if (is_judged && kind->check != nullptr) errors = kind->check(request.object);
+    if (!is_judged || !is_left_alone(*kind, request.object)) {
+        check_as_made(*kind, request.object, errors);
+        check_gates(nullptr, request.object, errors);
     }
-    check_pod_sets(*kind, request.object, errors);
     return denied(*kind, std::move(errors));
 }
 
-Admission check_changed_job(const AdmissionRequest& request) {
+Admission check_changed_job(const AdmissionRequest& request, const JobRules& rules) {
     const JobKind* kind = job_kind_of(request);
     if (kind == nullptr || request.operation != AdmissionRequest::Operation::update) return {};
-    if (kind->start == JobKind::Start::by_pods)
-        return denied(*kind, kind->check_change(request.old, request.object));
-    const bool has_default =
-        !request.find({local_queues, namespace_of(request.object), "default"}).is_null();
+    const bool is_judged = judges(rules, *kind, request.object);
+    if (!is_judged && !judges(rules, *kind, request.old)) return {};
+    const bool is_serving = kind->start == JobKind::Start::by_pods;
+    const bool is_free = is_left_alone(*kind, request.object);
+    if (is_serving && is_free) return {};
     FieldErrors errors;
-    check_labels(*kind, request.object, errors);
-    check_label_changes(*kind, request.old, request.object,
-                        has_default ? DefaultQueue::exists : DefaultQueue::none, errors);
-    check_gates(&request.old, request.object, errors);
-    FieldErrors more;
-    if (kind->check_change != nullptr) {
-        more = kind->check_change(request.old, request.object);
-    } else if (kind->check != nullptr) {
-        more = kind->check(request.object);
+    if (!is_serving) {
+        const bool has_default =
+            !request.find({local_queues, namespace_of(request.object), "default"}).is_null();
+        check_label_changes(*kind, request.old, request.object,
+                            has_default ? DefaultQueue::exists : DefaultQueue::none, errors);
     }
-    for (api::FieldError& error : more)
-        errors.push_back(std::move(error));
-    check_pod_sets(*kind, request.object, errors);
+    if (!is_free && !is_judged_by_change(*kind)) check_as_made(*kind, request.object, errors);
+    if (is_judged_by_change(*kind)) check_pod_sets(*kind, request.object, errors);
+    check_gates(&request.old, request.object, errors);
+    if (is_judged && kind->check_change != nullptr) {
+        append(kind->check_change(request.old, request.object), errors);
+    } else if (is_judged && kind->check != nullptr) {
+        append(kind->check(request.object), errors);
+    }
+    if (kind->check_queued_change != nullptr && is_queued(rules, *kind, request))
+        append(kind->check_queued_change(request), errors);
     return denied(*kind, std::move(errors));
 }
 
@@ -152,6 +208,21 @@ Admission suspend_unlabelled_job(const AdmissionRequest& request, const JobRules
     return admission;
 }
 
+Admission hold_new_queue(const AdmissionRequest& request) {
+    Admission admission;
+    const api::GroupResource resource = request.kind->resource();
+    if (request.operation != AdmissionRequest::Operation::create || !request.subresource.empty() ||
+        (resource != cluster_queues && resource != flavors)) {
+        return admission;
+    }
+    for (const Value& finalizer : request.object["metadata"]["finalizers"].items()) {
+        if (finalizer.text_or("") == in_use_finalizer) return admission;
+    }
+    admission.changed = request.object;
+    at_path(*admission.changed, "metadata.finalizers").push(Value(in_use_finalizer));
+    return admission;
+}
+
 Admission warn_of_what_is_not_obeyed(const AdmissionRequest& request) {
     struct Kept {
         const char* field;
@@ -164,10 +235,10 @@ Admission warn_of_what_is_not_obeyed(const AdmissionRequest& request) {
         {"quotaManagement", "the quota is what is written in spec.resourceGroups"},
     };
     Admission admission;
-    if (request.operation == AdmissionRequest::Operation::remove || !request.subresource.empty() ||
-        request.kind->resource() != cluster_queues) {
+    if (request.operation == AdmissionRequest::Operation::remove) return admission;
+    if (request.kind->resource() == workloads) warn_of_old_forms(request.object, admission);
+    if (!request.subresource.empty() || request.kind->resource() != cluster_queues)
         return admission;
-    }
     for (const Kept& each : kept) {
         const Value& value = request.object["spec"][each.field];
         if (value.is_null() || value == request.old["spec"][each.field]) continue;
@@ -200,10 +271,11 @@ std::vector<api::AdmissionHook> admission_hooks(const JobRules& rules) {
     add(gate_elastic_job);
     add_with_rules(mark_pod_templates);
     add_with_rules(gate_new_pod);
-    add(check_new_job);
-    add(check_changed_job);
+    add_with_rules(check_new_job);
+    add_with_rules(check_changed_job);
     add(warn_of_managed_label);
     add_with_rules(suspend_unlabelled_job);
+    hooks.emplace_back(hold_new_queue);
     hooks.emplace_back(warn_of_what_is_not_obeyed);
     return hooks;
 }

@@ -17,15 +17,19 @@ api::Admission give_default_queue(const api::AdmissionRequest& request, const Jo
 api::Admission suspend_new_job(const api::AdmissionRequest& request);
 
 /// What queues cannot manage is refused.
-api::Admission check_new_job(const api::AdmissionRequest& request);
+api::Admission check_new_job(const api::AdmissionRequest& request, const JobRules& rules = {});
 
 /// So is a change that a job may not take, or not while it runs.
-api::Admission check_changed_job(const api::AdmissionRequest& request);
+api::Admission check_changed_job(const api::AdmissionRequest& request, const JobRules& rules = {});
 
 /// A new job that names no queue starts suspended when all jobs are to wait for one.
 api::Admission suspend_unlabelled_job(const api::AdmissionRequest& request, const JobRules& rules);
 
-/// What of a ClusterQueue is kept and not obeyed is told when it is written, with what is not done.
+/// A ClusterQueue or flavor stays while something uses it: it is marked before anything can.
+api::Admission hold_new_queue(const api::AdmissionRequest& request);
+
+/// What of a ClusterQueue is kept and not obeyed is told when it is written, with what is not done;
+/// so are forms of a Workload that are on their way out.
 api::Admission warn_of_what_is_not_obeyed(const api::AdmissionRequest& request);
 
 /// All of them, in order, those of jobs for the jobs that the rules speak of.

@@ -160,10 +160,11 @@ TEST_CASE("a RayJob that leaves its cluster behind is refused by the queue") {
             " spec: {" +
             spec + "}}");
     };
-    const Admission kept = door.enter(ray_jobs, job(""));
+    const std::string cluster = "rayClusterSpec: {headGroupSpec: {}}";
+    const Admission kept = door.enter(ray_jobs, job(cluster));
     REQUIRE(kept.denied);
     CHECK(kept.denied->causes[0].field == "spec.shutdownAfterJobFinishes");
-    CHECK_FALSE(door.enter(ray_jobs, job("shutdownAfterJobFinishes: true")).denied);
+    CHECK_FALSE(door.enter(ray_jobs, job("shutdownAfterJobFinishes: true, " + cluster)).denied);
 }
 
 Value wrapper(const std::string& wrapped) {
@@ -195,6 +196,23 @@ TEST_CASE("an AppWrapper comes in when its author may create what it wraps") {
           std::string::npos);
     // Its status, and an unchanged spec, are nobody's concern.
     CHECK_FALSE(door.enter(app_wrappers, wrapper(config_map), wrapper(config_map)).denied);
+}
+
+TEST_CASE("queues and flavors cannot go while they are used, from their creation on") {
+    Door door;
+    const auto finalizers = [&](const api::GroupResource& resource, const std::string& metadata) {
+        const Value made = api::parsed_yaml("{metadata: {name: x" + metadata + "}, spec: {}}");
+        return (*door.enter(resource, made).changed)["metadata"]["finalizers"];
+    };
+    for (const api::GroupResource& resource : {cluster_queues, flavors}) {
+        CHECK(finalizers(resource, "") == Value::array({in_use_finalizer}));
+        CHECK(finalizers(resource, ", finalizers: [kueue.x-k8s.io/resource-in-use]") ==
+              Value::array({in_use_finalizer}));
+    }
+    CHECK(finalizers(cohorts, "").is_null());
+    const Value let_go = api::parsed_yaml("{metadata: {name: x}, spec: {}}");
+    const Admission later = door.enter(flavors, let_go, let_go);
+    CHECK((*later.changed)["metadata"]["finalizers"].is_null());
 }
 
 TEST_CASE("what of a queue is kept and not obeyed is told when it is written") {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/admission.h"
 #include "api/kind.h"
 #include "api/value.h"
 #include "kube/cache.h"
@@ -72,6 +73,8 @@ struct JobKind {
         by_pods,      // Its pods queue by themselves (Deployment, StatefulSet): serving.h.
     };
     enum class Support { no, yes };
+    /// Whether the rules of the kind, and those of changes, are for objects without a queue too.
+    enum class Unqueued { judged, free };
 
     api::GroupResource resource;
     std::string_view version;  // In which the cache holds it.
@@ -105,11 +108,17 @@ struct JobKind {
                                                      const std::vector<PodSet>& sets) = nullptr;
     Support prebuilt = Support::no;  // Its Workload may be made by somebody else beforehand.
     Support elastic = Support::no;   // May be scaled while it runs: see slices.h.
-    /// What queues cannot manage; asked when it has a queue.
+    /// Objects that queues leave alone although they name one.
+    bool (*is_left_alone)(const api::Value& object) = nullptr;
+    Unqueued unqueued = Unqueued::judged;
+    /// What queues cannot manage.
     std::vector<api::FieldError> (*check)(const api::Value& object) = nullptr;
-    /// What may not change; asked always.
+    /// What may not change.
     std::vector<api::FieldError> (*check_change)(const api::Value& old,
                                                  const api::Value& object) = nullptr;
+    /// What may not change of an object that is queued itself and not being deleted.
+    std::vector<api::FieldError> (*check_queued_change)(const api::AdmissionRequest& request) =
+        nullptr;
 };
 
 /// All kinds that queues manage.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/field_error.h"
+#include "base/text.h"
 #include "control/appwrapper/demand.h"
 #include "control/cluster/index_set.h"
 #include "control/queue/guest_job_kinds.h"
@@ -13,6 +14,7 @@
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/pod_kinds.h"
+#include "control/queue/pod_shape.h"
 #include "control/ray/submitter.h"
 
 namespace muster::control::queue {
@@ -73,24 +75,30 @@ Value head_template(const Value& job) {
     return ray::head_template(job["spec"]);
 }
 
-bool has_queue(const Value& object) {
-    return !queue_name_of(object).empty();
-}
-
 bool is_elastic(const Value& object) {
     return object["metadata"]["annotations"][elastic_annotation].text_or("") == "true";
 }
 
-/// `spec` is a RayCluster's, and stands at `path` in the object.
-void check_cluster(const Value& object, const Value& spec, const std::string& path,
-                   FieldErrors& errors) {
-    constexpr std::int64_t pod_sets_max = 18;  // Of a Workload.
+/// Who grows by himself does so in slices.
+void check_autoscaling(const Value& object, const Value& spec, const std::string& path,
+                       std::string_view refusal, FieldErrors& errors) {
     const Value& autoscaling = spec["enableInTreeAutoscaling"];
-    if (autoscaling.boolean_or(false) && !is_elastic(object)) {
-        errors.push_back(invalid_at(path + ".enableInTreeAutoscaling", autoscaling,
-                                    "a kueue managed job should only use autoscaling when "
-                                    "workload slicing is enabled"));
-    }
+    if (autoscaling.boolean_or(false) && !is_elastic(object))
+        errors.push_back(invalid_at(path + ".enableInTreeAutoscaling", autoscaling, refusal));
+}
+
+/// Pods of an elastic cluster come before they are admitted, and then wait at the gate that it got
+/// when it was made; parts of something that is admitted as a whole have none.
+void check_elastic_gate(const Value& pod_template, const std::string& path, FieldErrors& errors) {
+    if (has_gate(pod_template, elastic_annotation)) return;
+    errors.push_back(invalid_at(path + ".template.spec.schedulingGates",
+                                pod_template["spec"]["schedulingGates"],
+                                "an elastic job must have the ElasticJobSchedulingGate"));
+}
+
+/// `spec` is a RayCluster's, and stands at `path` in the object.
+void check_groups(const Value& spec, const std::string& path, FieldErrors& errors) {
+    constexpr std::int64_t pod_sets_max = 18;  // Of a Workload.
     const Value& groups = spec["workerGroupSpecs"];
     const std::string at = path + ".workerGroupSpecs";
     const std::size_t pod_sets = groups.size() + 1;
@@ -107,24 +115,62 @@ void check_cluster(const Value& object, const Value& spec, const std::string& pa
 
 FieldErrors check_ray_cluster(const Value& cluster) {
     FieldErrors errors;
-    if (has_queue(cluster)) check_cluster(cluster, cluster["spec"], "spec", errors);
+    const Value& spec = cluster["spec"];
+    check_autoscaling(cluster, spec, "spec",
+                      "a kueue-managed RayCluster can use autoscaling only as an elastic job: "
+                      "enable the ElasticJobsViaWorkloadSlices feature gate and set the " +
+                          quoted(elastic_annotation) + ": \"true\" annotation",
+                      errors);
+    check_groups(spec, "spec", errors);
     return errors;
+}
+
+FieldErrors check_ray_cluster_change(const Value& before, const Value& cluster) {
+    FieldErrors errors = check_ray_cluster(cluster);
+    const bool was_gated =
+        has_gate(before["spec"]["headGroupSpec"]["template"], elastic_annotation);
+    if (!is_elastic(cluster) || (is_elastic(before) && !was_gated)) return errors;
+    const Value& groups = cluster["spec"]["workerGroupSpecs"];
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        check_elastic_gate(groups[i]["template"],
+                           "spec.workerGroupSpecs[" + std::to_string(i) + "]", errors);
+    }
+    check_elastic_gate(cluster["spec"]["headGroupSpec"]["template"], "spec.headGroupSpec", errors);
+    return errors;
+}
+
+/// It runs on a cluster that is there already, for which somebody else has quota.
+bool runs_elsewhere(const Value& job) {
+    return !job["spec"]["clusterSelector"].empty();
 }
 
 FieldErrors check_ray_job(const Value& job) {
     FieldErrors errors;
-    if (!has_queue(job)) return errors;
     const Value& spec = job["spec"];
-    if (!spec["clusterSelector"].empty()) {
-        errors.push_back(invalid_at("spec.clusterSelector", spec["clusterSelector"],
-                                    "a kueue managed job should not use an existing cluster"));
+    const bool has_cluster = !spec["rayClusterSpec"].is_null();
+    if (runs_elsewhere(job)) {
+        if (has_cluster) {
+            errors.push_back(invalid_at("spec.clusterSelector", spec["clusterSelector"],
+                                        "a kueue managed job should not use an existing cluster"));
+        }
+        return errors;
+    }
+    if (!has_cluster) {
+        errors.push_back(required_at("spec.rayClusterSpec",
+                                     "rayClusterSpec is required for Kueue-managed jobs that "
+                                     "don't use clusterSelector"));
+        return errors;
     }
     if (!spec["shutdownAfterJobFinishes"].boolean_or(false)) {
         errors.push_back(
             invalid_at("spec.shutdownAfterJobFinishes", false,
                        "a kueue managed job should delete the cluster after finishing"));
     }
-    check_cluster(job, spec["rayClusterSpec"], "spec.rayClusterSpec", errors);
+    check_autoscaling(job, spec["rayClusterSpec"], "spec.rayClusterSpec",
+                      "a kueue managed job should only use autoscaling when workload slicing is "
+                      "enabled",
+                      errors);
+    check_groups(spec["rayClusterSpec"], "spec.rayClusterSpec", errors);
     return errors;
 }
 
@@ -178,7 +224,9 @@ JobKind ray_cluster() {
     kind.ready_value = "ready";
     kind.prebuilt = JobKind::Support::yes;
     kind.elastic = JobKind::Support::yes;
+    kind.unqueued = JobKind::Unqueued::free;
     kind.check = check_ray_cluster;
+    kind.check_change = check_ray_cluster_change;
     return kind;
 }
 
@@ -196,6 +244,8 @@ JobKind ray_job() {
     kind.ready_value = "ready";
     kind.prebuilt = JobKind::Support::yes;
     kind.elastic = JobKind::Support::yes;
+    kind.is_left_alone = runs_elsewhere;
+    kind.unqueued = JobKind::Unqueued::free;
     kind.check = check_ray_job;
     return kind;
 }

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "api/kueue/admission_gates.h"
 #include "base/dns_name.h"
 #include "base/text.h"
 #include "control/queue/identifiers.h"
@@ -30,13 +31,22 @@ const Value& annotation_of(const Value& object, std::string_view annotation) {
 }
 
 std::string go_error(const char* function, std::string_view text) {
-    return std::string("strconv.") + function + ": parsing " + quoted(text) + ": invalid syntax";
+    std::string_view digits = text;
+    if (digits.starts_with('-') || digits.starts_with('+')) digits.remove_prefix(1);
+    const bool is_number =
+        !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+    return std::string("strconv.") + function + ": parsing " + quoted(text) +
+           (is_number ? ": value out of range" : ": invalid syntax");
 }
 
-/// "batch/v1, Kind=Job"
+/// "batch/v1, Kind=Job"; of the core group "/v1, Kind=Pod".
 std::string kind_text(const JobKind& kind) {
-    const std::string group = kind.resource.group.empty() ? "" : kind.resource.group + "/";
-    return group + std::string(kind.version) + ", Kind=" + std::string(kind.kind);
+    return kind.resource.group + "/" + std::string(kind.version) +
+           ", Kind=" + std::string(kind.kind);
+}
+
+bool is_elastic(const Value& object) {
+    return annotation_of(object, elastic_annotation).text_or("") == "true";
 }
 
 void check_prebuilt(const JobKind& kind, const Value& job, FieldErrors& errors) {
@@ -46,25 +56,45 @@ void check_prebuilt(const JobKind& kind, const Value& job, FieldErrors& errors) 
         forbidden_at(prebuilt_path(job), "Is not supported for " + quoted(kind_text(kind))));
 }
 
-/// "spec.workerGroupSpecs[1].template.metadata"
+/// "spec.workerGroupSpecs[1].template.metadata"; the roles of Kubeflow's kinds are keys:
+/// "spec.mpiReplicaSpecs[Worker].template.metadata".
 std::string metadata_path(const PodSet& set) {
     std::string path;
     if (!set.list.empty()) path = set.list + "[" + std::to_string(set.index) + "].";
-    return path + (set.place == "." ? "" : set.place + ".") + "metadata";
+    path += (set.place == "." ? "" : set.place + ".") + "metadata";
+    const std::string roles = "ReplicaSpecs.";
+    const std::size_t at = path.find(roles);
+    if (at == std::string::npos) return path;
+    const std::size_t role = at + roles.size();
+    const std::size_t end = path.find('.', role);
+    return path.substr(0, role - 1) + "[" + path.substr(role, end - role) + "]" + path.substr(end);
 }
 
-void check_elastic(const JobKind& kind, const Value& job, FieldErrors& errors) {
-    if (annotation_of(job, elastic_annotation).text_or("") != "true") return;
-    const std::string path = annotation_path(elastic_annotation);
-    if (kind.elastic == JobKind::Support::no) {
-        errors.push_back(forbidden_at(path, "Is not supported for " + quoted(kind_text(kind))));
-    } else if (annotation_of(job, min_parallelism_annotation).is_string()) {
-        errors.push_back(
-            forbidden_at(path, "partial admission and elastic jobs exclude each other"));
+/// Of which kinds the webhooks look at leaders and workers together.
+bool has_leaders(const JobKind& kind) {
+    for (const std::string_view name :
+         {"JobSet", "RayCluster", "RayJob", "MPIJob", "LeaderWorkerSet"}) {
+        if (kind.kind == name) return true;
     }
+    return false;
+}
+
+/// What pods ask of topologies is kept when they start, and a job that grows starts again.
+void check_elastic_topologies(const JobKind& kind, const Value& job, FieldErrors& errors) {
+    if (kind.elastic == JobKind::Support::no || !is_elastic(job)) return;
     for (const PodSet& set : pod_sets_of(kind, job)) {
         if (set.place.empty() || topology_request_of(set.pod_template).is_null()) continue;
-        errors.push_back(forbidden_at(metadata_path(set) + ".annotations",
+        const std::string path = metadata_path(set) + ".annotations";
+        const Value& asked = set.pod_template["metadata"]["annotations"];
+        const bool is_required = asked.has(required_annotation);
+        if (kind.resource == jobs && (is_required || asked.has(preferred_annotation))) {
+            errors.push_back(forbidden_at(
+                path + "." + std::string(is_required ? required_annotation : preferred_annotation),
+                std::string(is_required ? "required" : "preferred") +
+                    " topology is not supported with elastic jobs"));
+            continue;
+        }
+        errors.push_back(forbidden_at(path,
                                       "an elastic job's pods cannot ask for a topology: remove the "
                                       "topology annotations, or " +
                                           std::string(elastic_annotation)));
@@ -74,7 +104,7 @@ void check_elastic(const JobKind& kind, const Value& job, FieldErrors& errors) {
 void check_time_limit(const Value& job, FieldErrors& errors) {
     const Value& text = label_of(job, max_time_label);
     if (!text.is_string()) return;
-    const auto limit = parse_integer(text.as_string());
+    const auto limit = parse_go_integer(text.as_string());
     if (!limit) {
         errors.push_back(
             invalid_at(label_path(max_time_label), text, go_error("Atoi", text.as_string())));
@@ -93,12 +123,16 @@ void check_min_parallelism(const Value& job, FieldErrors& errors) {
     const Value& text = annotation_of(job, min_parallelism_annotation);
     if (!text.is_string()) return;
     const std::string path = annotation_path(min_parallelism_annotation);
-    const auto least = parse_integer(text.as_string());
+    const auto least = parse_go_integer(text.as_string());
     if (!least) {
         errors.push_back(invalid_at(path, text, go_error("Atoi", text.as_string())));
     } else if (*least >= pods_of(job) || *least <= 0) {
         errors.push_back(invalid_at(path, Value(*least),
                                     "should be between 0 and " + std::to_string(pods_of(job) - 1)));
+    }
+    if (is_elastic(job)) {
+        errors.push_back(
+            invalid_at(path, text, "partial admission and elastic job cannot be used together"));
     }
 }
 
@@ -122,44 +156,16 @@ void check_equal_completions(const Value& job, FieldErrors& errors) {
         errors.push_back(invalid_at("spec.completions", spec["completions"],
                                     "should be equal to parallelism when " +
                                         std::string(equal_completions_annotation) +
-                                        " is annotation is true"));
-    }
-}
-
-std::vector<std::string> gates_of(const Value& annotation) {
-    std::vector<std::string> gates;
-    if (annotation.text_or("").empty()) return gates;
-    for (const std::string_view gate : split(annotation.as_string(), ','))
-        gates.emplace_back(trim(gate));
-    return gates;
-}
-
-/// "example.com/name", as Kubernetes checks such words.
-void check_gate(const std::string& gate, const std::string& path, FieldErrors& errors) {
-    constexpr std::string_view in_path =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-        "/-._~%!$&'()*+,;=:";
-    constexpr std::size_t gate_max = 63;
-    const auto halves = split_first(gate, '/');
-    if (!halves || halves->before.empty() || halves->after.empty()) {
-        errors.push_back(invalid_at(path, Value(gate),
-                                    "must be a domain-prefixed path (such as \"acme.io/foo\")"));
-    } else {
-        for (const std::string& fault : dns1123_subdomain_faults(halves->before))
-            errors.push_back(invalid_at(path, Value(std::string(halves->before)), fault));
-        if (halves->after.find_first_not_of(in_path) != std::string_view::npos) {
-            errors.push_back(invalid_at(path, Value(std::string(halves->after)),
-                                        "Invalid path (regex used for validation is "
-                                        "'[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"));
-        }
-    }
-    if (gate.size() > gate_max) {
-        errors.push_back(invalid_at(path, Value(gate),
-                                    "may not be more than " + std::to_string(gate_max) + " bytes"));
+                                        " annotation is true"));
     }
 }
 
 }  // namespace
+
+std::optional<std::int64_t> parse_go_integer(std::string_view text) {
+    if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+    return parse_integer(text);
+}
 
 std::string label_path(std::string_view label) {
     return "metadata.labels[" + std::string(label) + "]";
@@ -202,6 +208,12 @@ void check_name_in_label(const Value& object, std::string_view label, FieldError
     if (name.is_string()) check_name_at(label_path(label), name, errors);
 }
 
+void check_elastic(const JobKind& kind, const Value& job, FieldErrors& errors) {
+    if (!is_elastic(job) || kind.elastic == JobKind::Support::yes) return;
+    errors.push_back(forbidden_at(annotation_path(elastic_annotation),
+                                  "elastic job is not supported for " + quoted(kind_text(kind))));
+}
+
 void check_labels(const JobKind& kind, const Value& job, FieldErrors& errors) {
     check_name_in_label(job, queue_name_label, errors);
     check_prebuilt(kind, job, errors);
@@ -236,8 +248,8 @@ void check_label_changes(const JobKind& kind, const Value& before, const Value& 
             invalid_at(label_path(queue_name_label), Value(""),
                        "queue-name must not be empty in namespace with default queue"));
     }
-    const bool was_elastic = annotation_of(before, elastic_annotation).text_or("") == "true";
-    const bool is_elastic = annotation_of(now, elastic_annotation).text_or("") == "true";
+    const bool was_elastic = is_elastic(before);
+    const bool stays_elastic = is_elastic(now);
     if (waits || was_elastic) {
         check_prebuilt(kind, now, errors);
     } else {
@@ -248,8 +260,8 @@ void check_label_changes(const JobKind& kind, const Value& before, const Value& 
                    Value(label_of(now, max_time_label).text()), label_path(max_time_label), errors);
     }
     check_priority_class(before, now, waits ? Waits::yes : Waits::no, errors);
-    if (was_elastic != is_elastic)
-        errors.push_back(invalid_at(label_path(elastic_annotation), is_elastic, immutable));
+    if (was_elastic != stays_elastic)
+        errors.push_back(invalid_at(annotation_path(elastic_annotation), stays_elastic, immutable));
 }
 
 FieldErrors check_job(const Value& job) {
@@ -289,42 +301,23 @@ void check_pod_sets(const JobKind& kind, const Value& job, FieldErrors& errors) 
         if (set.place.empty()) continue;  // Not its own.
         const std::string path = metadata_path(set);
         check_topology(set.pod_template["metadata"], path, errors);
-        grouped.push_back({topology_request_of(set.pod_template), set.count, path});
+        const Value request = topology_request_of(set.pod_template);
+        if (!request["required"].is_null() || !request["preferred"].is_null())
+            grouped.push_back({request, set.count, path});
     }
-    if (errors.size() > before || kind.start == JobKind::Start::ungated) return;
+    // Of a Job the first part that is wrong is told.
+    const auto goes_on = [&] { return kind.resource != jobs || errors.size() == before; };
+    if (goes_on()) check_elastic_topologies(kind, job, errors);
+    if (!goes_on() || kind.start == JobKind::Start::ungated) return;
     for (const PodSet& set : sets) {
         if (!set.place.empty())
             check_slice_bound(set.pod_template["metadata"], metadata_path(set), set.count, errors);
     }
-    check_pod_set_groups(grouped, errors);
+    if (has_leaders(kind)) check_pod_set_groups(grouped, errors);
 }
 
 void check_gates(const Value* before, const Value& now, FieldErrors& errors) {
-    const Value& given = annotation_of(now, admission_gates_annotation);
-    const std::string path = annotation_path(admission_gates_annotation);
-    if (given.text_or("").empty()) return;
-    const std::vector<std::string> gates = gates_of(given);
-    if (before != nullptr) {
-        const auto old = gates_of(annotation_of(*before, admission_gates_annotation));
-        const auto is_new = [&](const std::string& gate) {
-            return std::find(old.begin(), old.end(), gate) == old.end();
-        };
-        if (old.empty()) {
-            errors.push_back(forbidden_at(path, "cannot add admission gate after creation"));
-        } else if (std::any_of(gates.begin(), gates.end(), is_new)) {
-            errors.push_back(forbidden_at(path, "can only remove gates, not add new ones"));
-        }
-    }
-    std::set<std::string> known;
-    for (const std::string& gate : gates) {
-        if (gate.empty()) {
-            errors.push_back(invalid_at(path, given, "cannot contain empty gate names"));
-        } else if (!known.insert(gate).second) {
-            errors.push_back(invalid_at(path, given, "duplicate gate name: " + gate));
-        } else {
-            check_gate(gate, path, errors);
-        }
-    }
+    api::check_admission_gates(before, now, errors);
 }
 
 }  // namespace muster::control::queue

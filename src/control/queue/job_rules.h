@@ -2,6 +2,8 @@
 // them may change when; in the words of Kueue's webhooks.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,9 @@ using FieldErrors = std::vector<api::FieldError>;
 
 /// Whether the namespace has a LocalQueue named `default`.
 enum class DefaultQueue { none, exists };
+
+/// A whole number as Go reads it: with a sign.
+std::optional<std::int64_t> parse_go_integer(std::string_view text);
 
 /// "metadata.labels[NAME]"
 std::string label_path(std::string_view label);
@@ -34,6 +39,9 @@ void check_name_at(const std::string& path, const api::Value& name, FieldErrors&
 
 /// The value of a label must be such a name.
 void check_name_in_label(const api::Value& object, std::string_view label, FieldErrors& errors);
+
+/// Only some kinds can be scaled while they run.
+void check_elastic(const JobKind& kind, const api::Value& job, FieldErrors& errors);
 
 /// Its queue, the Workload made for it beforehand, its time limit.
 void check_labels(const JobKind& kind, const api::Value& job, FieldErrors& errors);

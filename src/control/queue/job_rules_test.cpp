@@ -149,7 +149,7 @@ TEST_CASE("completions that follow parallelism are those of an Indexed Job") {
               "Invalid value: \"true\": should not be enabled for NonIndexed jobs");
     CHECK(gate.answer(jobs, job(queued, indexed + "completions: 5", follow)) ==
           "vjob.kb.io: spec.completions: Invalid value: 5: should be equal to parallelism when "
-          "kueue.x-k8s.io/job-completions-equal-parallelism is annotation is true");
+          "kueue.x-k8s.io/job-completions-equal-parallelism annotation is true");
     CHECK(gate.answer(
               jobs, job(queued, "completionMode: Indexed, parallelism: 4, completions: 4", follow),
               job(queued, "completionMode: Indexed, parallelism: 4, completions: 4")) ==
@@ -238,7 +238,11 @@ TEST_CASE("Ray under a queue does not scale by itself, and cleans up") {
     const std::string words =
         ".enableInTreeAutoscaling: Invalid value: true: a kueue managed job should only use "
         "autoscaling when workload slicing is enabled";
-    CHECK(gate.answer(ray_clusters, job(queued, scales)) == "vraycluster.kb.io: spec" + words);
+    CHECK(gate.answer(ray_clusters, job(queued, scales)) ==
+          "vraycluster.kb.io: spec.enableInTreeAutoscaling: Invalid value: true: a kueue-managed "
+          "RayCluster can use autoscaling only as an elastic job: enable the "
+          "ElasticJobsViaWorkloadSlices feature gate and set the "
+          "\"kueue.x-k8s.io/elastic-job\": \"true\" annotation");
     CHECK(gate.answer(ray_clusters, job("", scales)) == "");
     CHECK(gate.answer(ray_clusters,
                       job(queued, "headGroupSpec: {}, workerGroupSpecs: [{groupName: head}]")) ==
@@ -248,11 +252,27 @@ TEST_CASE("Ray under a queue does not scale by itself, and cleans up") {
           "vrayjob.kb.io: [spec.shutdownAfterJobFinishes: Invalid value: false: a kueue managed "
           "job should delete the cluster after finishing, spec.rayClusterSpec" +
               words + "]");
-    CHECK(gate.answer(ray_jobs, job(queued,
-                                    "shutdownAfterJobFinishes: true, clusterSelector: {a: "
-                                    "b}")) ==
+}
+
+TEST_CASE("a RayJob on a cluster that is there is nobody's business but Ray's") {
+    const Gate gate;
+    const std::string elsewhere = "clusterSelector: {a: b}";
+    CHECK(gate.answer(ray_jobs, job(queued, elsewhere)) == "");
+    CHECK(gate.answer(ray_jobs, job(queued, elsewhere + ", rayClusterSpec: {headGroupSpec: {}}")) ==
           "vrayjob.kb.io: spec.clusterSelector: Invalid value: {\"a\":\"b\"}: a kueue managed job "
           "should not use an existing cluster");
+    CHECK(gate.answer(ray_jobs, job(queued, "shutdownAfterJobFinishes: true")) ==
+          "vrayjob.kb.io: spec.rayClusterSpec: Required value: rayClusterSpec is required for "
+          "Kueue-managed jobs that don't use clusterSelector");
+    api::AdmissionRequest request;
+    request.kind = api::find_kind("ray.io", "rayjobs");
+    request.find = [](const api::Key&) { return Value(); };
+    request.object = api::parsed_yaml(job(queued, elsewhere));
+    CHECK_FALSE(suspend_new_job(request).changed);
+    JobRules all;
+    all.unlabelled = JobRules::Unlabelled::managed;
+    request.object = api::parsed_yaml(job("", elsewhere));
+    CHECK_FALSE(suspend_unlabelled_job(request, all).changed);
 }
 
 TEST_CASE("owners are followed only so far") {

@@ -389,8 +389,10 @@ Reconciled reconcile(const JobKind& kind, const Settings& settings, const kube::
     const kube::ObjectPtr job = seen.find(key);
     const FindObject find = find_in(seen);
     const JobRules& rules = settings.jobs;
-    if (job == nullptr || job->is_terminating() || !manages_namespace(rules, key.ns, find))
+    if (job == nullptr || job->is_terminating() || is_left_alone(kind, job->value) ||
+        !manages_namespace(rules, key.ns, find)) {
         return {};
+    }
     const Above above = find_above(job->value, key.ns, find);
     Pass pass{kind, seen, *job, settings, now, pod_sets_now(seen, kind, *job)};
     const std::string prebuilt(prebuilt_of(*job));

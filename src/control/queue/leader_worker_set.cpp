@@ -13,6 +13,7 @@
 #include "control/queue/job_rules.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
+#include "control/queue/pod_kinds.h"
 #include "control/queue/pod_shape.h"
 #include "control/queue/pod_writes.h"
 #include "control/queue/workload.h"
@@ -62,13 +63,17 @@ std::string workload_of(const std::string& name, std::string_view uid, std::stri
                          name + "-" + std::string(index), uid);
 }
 
-bool has_no_ready_groups(const Value& set) {
-    return set["status"]["readyReplicas"].integer_or(0) == 0;
-}
-
 FieldErrors check(const Value& set) {
+    constexpr std::int64_t groups_max = 1'000'000;
     FieldErrors errors;
-    check_name_in_label(set, queue_name_label, errors);
+    const std::int64_t groups = set["spec"]["replicas"].integer_or(1);
+    const auto wrong = [&](const std::string& bound) {
+        errors.push_back(invalid_at("spec.replicas", Value(groups),
+                                    "invalid LeaderWorkerSet replicas: must be " + bound +
+                                        ", got " + std::to_string(groups)));
+    };
+    if (groups < 0) wrong(">= 0");
+    if (groups > groups_max) wrong("<= " + std::to_string(groups_max));
     check_pod_sets(kind_of_sets(), set, errors);
     return errors;
 }
@@ -84,12 +89,18 @@ void check_same_template(const Value& before, const Value& now, const char* memb
 
 FieldErrors check_change(const Value& before, const Value& now) {
     FieldErrors errors = check(now);
-    check_same(Value(queue_name_of(before)), Value(queue_name_of(now)),
-               label_path(queue_name_label), errors);
-    check_priority_class(before, now, has_no_ready_groups(before) ? Waits::yes : Waits::no, errors);
-    if (queue_name_of(now).empty()) return errors;
-    check_same_template(before, now, "leaderTemplate", errors);
-    check_same_template(before, now, "workerTemplate", errors);
+    for (api::FieldError& error : check_serving_change(before, now))
+        errors.push_back(std::move(error));
+    return errors;
+}
+
+/// Its Workloads are not made anew: more pods of a group would run without quota.
+FieldErrors check_queued_change(const api::AdmissionRequest& request) {
+    FieldErrors errors;
+    check_same_template(request.old, request.object, "leaderTemplate", errors);
+    check_same_template(request.old, request.object, "workerTemplate", errors);
+    check_same(Value(size_of(request.old)), Value(size_of(request.object)),
+               "spec.leaderWorkerTemplate.size", errors);
     return errors;
 }
 
@@ -195,10 +206,11 @@ void mark(const Value& set, Value& pod_template) {
 JobKind leader_worker_set_kind() {
     JobKind kind = named_guest("leaderworkerset.x-k8s.io", "LeaderWorkerSet", "");
     kind.start = JobKind::Start::by_pods;
-    kind.is_waiting = has_no_ready_groups;
+    kind.is_waiting = has_no_ready_replicas;
     kind.find_pod_sets = pod_sets;
     kind.check = check;
     kind.check_change = check_change;
+    kind.check_queued_change = check_queued_change;
     return kind;
 }
 

@@ -161,7 +161,23 @@ TEST_CASE("what of a queued LeaderWorkerSet may not change is refused") {
     Value now = before;
     now.at("metadata").at("labels").set(queue_name_label, "other");
     world.admitted(sets, now, before);
-    CHECK(world.refused.find("field is immutable") != std::string::npos);
+    CHECK(world.refused == "");
+    Value ready = before;
+    ready.at("status").set("readyReplicas", 1);
+    world.admitted(sets, now, ready);
+    CHECK(world.refused ==
+          "metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: \"other\": field is "
+          "immutable");
+    now = before;
+    now.at("spec").at("leaderWorkerTemplate").set("size", 7);
+    world.admitted(sets, now, before);
+    CHECK(world.refused == "spec.leaderWorkerTemplate.size: Invalid value: 7: field is immutable");
+    now = before;
+    now.at("spec").set("replicas", 1'000'001);
+    world.admitted(sets, now, before);
+    CHECK(world.refused ==
+          "spec.replicas: Invalid value: 1000001: invalid LeaderWorkerSet replicas: must be <= "
+          "1000000, got 1000001");
     now = before;
     now.at("spec").at("leaderWorkerTemplate").erase("leaderTemplate");
     world.admitted(sets, now, before);

@@ -30,13 +30,19 @@ Above find_above(const Value& object, std::string_view ns, const FindObject& fin
         Value parent = find(key);
         if (parent["metadata"]["uid"].text_or("") != owner["uid"].text_or("")) parent = {};
         const bool wraps = kind != nullptr && is_app_wrapper(kind->resource);
-        if (wraps || (kind != nullptr && !queue_name_of(parent).empty())) {
+        const bool queues =
+            kind != nullptr && !queue_name_of(parent).empty() && !is_left_alone(*kind, parent);
+        if (wraps || queues) {
             above.managed = std::move(key);
             above.object = parent;
         }
         owner = controller_of(parent);
     }
     return above;
+}
+
+bool is_left_alone(const JobKind& kind, const Value& object) {
+    return kind.is_left_alone != nullptr && kind.is_left_alone(object);
 }
 
 bool is_managed(const Value& object, std::string_view ns, const FindObject& find) {
@@ -81,7 +87,8 @@ bool must_find_queue(const JobRules& rules, const JobKind& kind, const Value& ob
                      std::string_view ns, const FindObject& find) {
     return rules.unlabelled == JobRules::Unlabelled::managed &&
            takes_part_unlabelled(rules, kind) && queue_name_of(object).empty() &&
-           !is_made_by_job(object) && find_above(object, ns, find).managed.name.empty();
+           !is_left_alone(kind, object) && !is_made_by_job(object) &&
+           find_above(object, ns, find).managed.name.empty();
 }
 
 FindObject find_in(const kube::Cache& seen) {

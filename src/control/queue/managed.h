@@ -34,6 +34,9 @@ struct Above {
 inline constexpr int owners_max = 10;  // More are not looked at.
 Above find_above(const api::Value& object, std::string_view ns, const FindObject& find);
 
+/// Queues leave it alone although it may name one.
+bool is_left_alone(const JobKind& kind, const api::Value& object);
+
 /// Has a queue name of its own, and no managed ancestor.
 bool is_managed(const api::Value& object, std::string_view ns, const FindObject& find);
 

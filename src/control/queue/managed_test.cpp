@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "api/parsed_yaml.h"
 #include "control/cluster/small_cluster.h"
 #include "control/queue/jobs.h"
 #include "control/queue/names.h"
@@ -59,6 +60,26 @@ TEST_CASE("a job without a queue is left alone, unless every job is to wait for 
     all.patch(all.find(jobs, "team", "train"), "{metadata: {labels: {" + queued + "}}}");
     all.settle({jobs, "team", "train"});
     CHECK(all.workload("team")->value["spec"]["queueName"].text_or("") == "lq");
+}
+
+TEST_CASE("a RayJob on a cluster that is there has no Workload, and its parts start at once") {
+    Ruled usual{JobRules{}};
+    const auto made =
+        usual.put(ray_jobs,
+                  "{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: go, namespace: team, "
+                  "uid: u, labels: {" +
+                      queued +
+                      "}}, spec: {suspend: false, entrypoint: e, clusterSelector: "
+                      "{ray.io/cluster: c}}}");
+    usual.settle(made->key);
+    CHECK(usual.workload("team") == nullptr);
+    const Value seen = usual.find(ray_jobs, "team", "go")->value;
+    CHECK_FALSE(seen["spec"]["suspend"].boolean_or(true));
+    const Value submitter = api::parsed_yaml(
+        "{metadata: {name: go, namespace: team, ownerReferences: [{apiVersion: ray.io/v1, kind: "
+        "RayJob, name: go, uid: " +
+        seen["metadata"]["uid"].text() + ", controller: true}]}}");
+    CHECK(find_above(submitter, "team", find_in(usual.seen)).managed.name.empty());
 }
 
 TEST_CASE("in namespaces that the selector leaves out nothing is managed") {

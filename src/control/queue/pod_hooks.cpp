@@ -109,8 +109,10 @@ Admission mark_pod_templates(const AdmissionRequest& request, const JobRules& ru
         find_job_kind(resource) != nullptr && find_job_kind(resource)->kind == "LeaderWorkerSet";
     if (resource != deployments && resource != stateful_sets && !has_groups) return admission;
     const std::string ns = request.object["metadata"]["namespace"].text();
-    if (!is_managed(request.object, ns, request.find) &&
-        !must_find_queue(rules, *find_job_kind(resource), request.object, ns, request.find)) {
+    const JobKind& kind = *find_job_kind(resource);
+    if (is_left_alone(kind, request.object) ||
+        (!is_managed(request.object, ns, request.find) &&
+         !must_find_queue(rules, kind, request.object, ns, request.find))) {
         return admission;
     }
     if (has_groups) {

@@ -9,6 +9,7 @@
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/pod_shape.h"
+#include "control/queue/workload.h"
 
 namespace muster::control::queue {
 namespace {
@@ -50,7 +51,7 @@ std::string both_needed(const Value& pod) {
 
 /// Absent when the count is good.
 std::optional<std::string> wrong_count(std::string_view text) {
-    const auto count = parse_integer(text);
+    const auto count = parse_go_integer(text);
     if (!count) return "strconv.Atoi: parsing " + quoted(text) + ": invalid syntax";
     if (*count >= 1) return std::nullopt;
     return "incorrect annotation value '" + std::string(group_count_annotation) + "=" +
@@ -104,38 +105,37 @@ FieldErrors check_pod_change(const Value& before, const Value& now) {
     return errors;
 }
 
-bool has_no_ready_pods(const Value& object) {
-    return object["status"]["readyReplicas"].integer_or(0) == 0;
+/// What another kind has made, whose pods queue for that.
+bool serves_another(const Value& set) {
+    const Value& parent = annotation_of(set["spec"]["template"], suspending_parent_annotation);
+    return parent.is_string() && parent.as_string() != "statefulset";
 }
 
-FieldErrors check_queue_name(const Value& object) {
+/// The quota of a set that was scaled to nothing goes back before it may ask for some again.
+void check_scaling(const api::AdmissionRequest& request, FieldErrors& errors) {
+    const std::string path = "spec.replicas";
+    const std::int64_t was = request.old["spec"]["replicas"].integer_or(1);
+    const std::int64_t is = request.object["spec"]["replicas"].integer_or(1);
+    if (was != 0 && is != 0) check_same(Value(was), Value(is), path, errors);
+    if (was != 0 || is <= 0) return;
+    if (request.object["status"]["replicas"].integer_or(0) > 0) {
+        errors.push_back(forbidden_at(path, "scaling down is still in progress"));
+        return;
+    }
+    const Value& metadata = request.object["metadata"];
+    const Value workload = request.find(
+        {workloads, metadata["namespace"].text(),
+         stateful_set_workload(metadata["name"].text_or(""), metadata["uid"].text_or(""))});
+    if (workload.is_null() || is_on_hold(workload)) return;
+    errors.push_back(
+        forbidden_at(path, "workload from previous scale-down is still being deleted"));
+}
+
+FieldErrors check_queued_stateful_set(const api::AdmissionRequest& request) {
     FieldErrors errors;
-    check_name_in_label(object, queue_name_label, errors);
-    return errors;
-}
-
-/// The queue may change while nothing of it runs, and is never taken away.
-FieldErrors check_queue_change(const Value& before, const Value& now) {
-    FieldErrors errors = check_queue_name(now);
-    const Value queue{queue_name_of(before)};
-    const Value new_queue{queue_name_of(now)};
-    const bool runs = !has_no_ready_pods(before);
-    if (runs || new_queue.as_string().empty())
-        check_same(queue, new_queue, label_path(queue_name_label), errors);
-    check_priority_class(before, now, runs ? Waits::no : Waits::yes, errors);
-    return errors;
-}
-
-FieldErrors check_stateful_set_change(const Value& before, const Value& now) {
-    FieldErrors errors = check_queue_change(before, now);
-    if (queue_name_of(now).empty()) return errors;
-    const std::int64_t was = before["spec"]["replicas"].integer_or(1);
-    const std::int64_t is = now["spec"]["replicas"].integer_or(1);
-    check_same_shape(before["spec"]["template"]["spec"], now["spec"]["template"]["spec"],
-                     "spec.template.spec", errors);
-    if (was != 0 && is != 0) check_same(Value(was), Value(is), "spec.replicas", errors);
-    if (was == 0 && is > 0 && now["status"]["replicas"].integer_or(0) > 0)
-        errors.push_back(forbidden_at("spec.replicas", "scaling down is still in progress"));
+    check_same_shape(request.old["spec"]["template"]["spec"],
+                     request.object["spec"]["template"]["spec"], "spec.template.spec", errors);
+    check_scaling(request, errors);
     return errors;
 }
 
@@ -144,6 +144,21 @@ PodSetRule replicas() {
 }
 
 }  // namespace
+
+bool has_no_ready_replicas(const Value& object) {
+    return object["status"]["readyReplicas"].integer_or(0) == 0;
+}
+
+FieldErrors check_serving_change(const Value& before, const Value& now) {
+    FieldErrors errors;
+    const Value queue{queue_name_of(before)};
+    const Value new_queue{queue_name_of(now)};
+    const bool runs = !has_no_ready_replicas(before);
+    if (runs || new_queue.as_string().empty())
+        check_same(queue, new_queue, label_path(queue_name_label), errors);
+    check_priority_class(before, now, runs ? Waits::no : Waits::yes, errors);
+    return errors;
+}
 
 JobKind pod_kind() {
     JobKind kind{pods, "v1", "Pod", "pod"};
@@ -163,25 +178,25 @@ JobKind pod_kind() {
 JobKind deployment_kind() {
     JobKind kind{deployments, "v1", "Deployment", "deployment"};
     kind.start = JobKind::Start::by_pods;
-    kind.is_waiting = has_no_ready_pods;
+    kind.is_waiting = has_no_ready_replicas;
     kind.pod_sets = {replicas()};
-    kind.check = check_queue_name;
-    kind.check_change = check_queue_change;
+    kind.check_change = check_serving_change;
     return kind;
 }
 
 JobKind stateful_set_kind() {
     JobKind kind{stateful_sets, "v1", "StatefulSet", "statefulset"};
     kind.start = JobKind::Start::by_pods;
-    kind.is_waiting = has_no_ready_pods;
+    kind.is_waiting = has_no_ready_replicas;
     kind.pod_sets = {replicas()};
-    kind.check = check_queue_name;
-    kind.check_change = check_stateful_set_change;
+    kind.is_left_alone = serves_another;
+    kind.check_change = check_serving_change;
+    kind.check_queued_change = check_queued_stateful_set;
     return kind;
 }
 
 std::optional<std::int64_t> group_count_of(const kube::Object& pod) {
-    const auto count = parse_integer(pod.annotation(group_count_annotation));
+    const auto count = parse_go_integer(pod.annotation(group_count_annotation));
     return count && *count >= 1 ? count : std::nullopt;
 }
 

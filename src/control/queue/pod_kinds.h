@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/value.h"
 #include "control/queue/integration.h"
@@ -15,6 +16,12 @@ namespace muster::control::queue {
 JobKind pod_kind();
 JobKind deployment_kind();
 JobKind stateful_set_kind();
+
+/// Of what makes pods to serve: none of them does yet.
+bool has_no_ready_replicas(const api::Value& object);
+
+/// Its queue may change while none does, and is never taken away.
+std::vector<api::FieldError> check_serving_change(const api::Value& before, const api::Value& now);
 
 /// How many pods its group has in all; absent when it says so nowhere, or wrongly.
 std::optional<std::int64_t> group_count_of(const kube::Object& pod);

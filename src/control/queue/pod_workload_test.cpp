@@ -4,9 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include "api/parsed_yaml.h"
 #include "api/yaml.h"
 #include "control/queue/hooks.h"
 #include "control/queue/managed.h"
+#include "control/queue/pod_kinds.h"
 #include "control/queue/pod_shape.h"
 #include "control/queue/small_queues.h"
 
@@ -194,6 +196,39 @@ TEST_CASE("scaling a StatefulSet through its subresource obeys the rules of a ch
     CHECK(check_changed_job(request).denied->text ==
           "spec.replicas: Invalid value: 3: field is immutable");
     request.object = set(0);
+    CHECK_FALSE(check_changed_job(request).denied);
+}
+
+TEST_CASE("a StatefulSet that was scaled to nothing grows when its quota is back") {
+    const auto set = [](int replicas, const std::string& more = "") {
+        return api::parsed_yaml("{metadata: {namespace: team, name: db, uid: u, labels: {" +
+                                queued + "}}, spec: {replicas: " + std::to_string(replicas) + more +
+                                "}}");
+    };
+    std::string reason = "Waiting";
+    api::AdmissionRequest request;
+    request.operation = api::AdmissionRequest::Operation::update;
+    request.kind = api::find_kind("apps", "statefulsets");
+    request.find = [&](const api::Key& key) {
+        if (key.resource != workloads || key.name != stateful_set_workload("db", "u"))
+            return Value();
+        return api::parsed_yaml(
+            "{status: {conditions: [{type: QuotaReserved, status: 'False', "
+            "reason: " +
+            reason + "}]}}");
+    };
+    request.old = set(0);
+    request.object = set(3);
+    REQUIRE(check_changed_job(request).denied);
+    CHECK(check_changed_job(request).denied->text ==
+          "spec.replicas: Forbidden: workload from previous scale-down is still being deleted");
+    reason = "OnHold";
+    CHECK_FALSE(check_changed_job(request).denied);
+    // What another kind has made is that kind's business.
+    const std::string made =
+        ", template: {metadata: {annotations: {kueue.x-k8s.io/pod-suspending-parent: other}}}";
+    request.old = set(2, made);
+    request.object = set(3, made);
     CHECK_FALSE(check_changed_job(request).denied);
 }
 

@@ -99,7 +99,8 @@ void follow(Pass& pass) {
 Reconciled reconcile(const JobRules& rules, const kube::Cache& seen, const api::Key& key,
                      Time now) {
     const kube::ObjectPtr set = seen.find(key);
-    if (set == nullptr || set->is_terminating()) return {};
+    if (set == nullptr || set->is_terminating() || is_left_alone(kind_of_sets(), set->value))
+        return {};
     const FindObject find = find_in(seen);
     if (!is_managed(set->value, key.ns, find) &&
         !must_find_queue(rules, kind_of_sets(), set->value, key.ns, find)) {

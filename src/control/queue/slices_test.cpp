@@ -262,12 +262,15 @@ TEST_CASE(
     request.object = job(elastic, "true");
     CHECK_FALSE(check_new_job(request).denied);
     request.object = job(elastic + ", kueue.x-k8s.io/job-min-parallelism: '2'", "true");
-    CHECK(check_new_job(request).denied);
+    CHECK(check_new_job(request).denied->text ==
+          "metadata.annotations[kueue.x-k8s.io/job-min-parallelism]: Invalid value: \"2\": partial "
+          "admission and elastic job cannot be used together");
     request.operation = api::AdmissionRequest::Operation::update;
     request.object = job(elastic, "true");
     request.old = job("", "true");
     CHECK(check_changed_job(request).denied->text ==
-          "metadata.labels[kueue.x-k8s.io/elastic-job]: Invalid value: true: field is immutable");
+          "metadata.annotations[kueue.x-k8s.io/elastic-job]: Invalid value: true: field is "
+          "immutable");
     request.operation = api::AdmissionRequest::Operation::create;
     request.object = job(elastic, "true");
     request.object.at("spec")
@@ -276,13 +279,18 @@ TEST_CASE(
         .at("annotations")
         .set("kueue.x-k8s.io/podset-required-topology", "rack");
     CHECK(check_new_job(request).denied->text ==
-          "spec.template.metadata.annotations: Forbidden: an elastic job's pods cannot ask for a "
-          "topology: remove the topology annotations, or kueue.x-k8s.io/elastic-job");
+          "spec.template.metadata.annotations.kueue.x-k8s.io/podset-required-topology: Forbidden: "
+          "required topology is not supported with elastic jobs");
     request.kind = api::find_kind("workload.codeflare.dev", "appwrappers");
     request.object = job(elastic, "true");
-    CHECK(check_new_job(request).denied->text ==
-          "metadata.annotations[kueue.x-k8s.io/elastic-job]: Forbidden: Is not supported for "
-          "\"workload.codeflare.dev/v1beta1, Kind=AppWrapper\"");
+    CHECK(
+        check_new_job(request).denied->text ==
+        "metadata.annotations[kueue.x-k8s.io/elastic-job]: Forbidden: elastic job is not supported "
+        "for \"workload.codeflare.dev/v1beta1, Kind=AppWrapper\"");
+    for (const char* serving : {"deployments", "statefulsets"}) {
+        request.kind = api::find_kind("apps", serving);
+        CHECK(check_new_job(request).denied);
+    }
 }
 
 }  // namespace

@@ -16,6 +16,8 @@
 #include "control/queue/guest_job_kinds.h"
 #include "control/queue/job_rules.h"
 #include "control/queue/managed.h"
+#include "control/queue/names.h"
+#include "control/queue/topology_rules.h"
 
 namespace muster::control::queue {
 namespace {
@@ -251,17 +253,23 @@ bool are_ready(const Value& app) {
 
 FieldErrors check(const Value& app) {
     FieldErrors errors;
-    if (queue_name_of(app).empty()) return errors;
     const Value& spec = app["spec"];
     if (spec["mode"].text_or("") != "cluster") {
         errors.push_back(invalid_at("spec.mode", Value(spec["mode"].text()),
                                     "only Cluster mode is supported for a kueue managed job"));
     }
-    if (spec["dynamicAllocation"]["enabled"].boolean_or(false)) {
+    const bool is_elastic =
+        app["metadata"]["annotations"][elastic_annotation].text_or("") == "true";
+    if (!is_elastic && spec["dynamicAllocation"]["enabled"].boolean_or(false)) {
         errors.push_back(invalid_at("spec.dynamicAllocation.enabled", true,
                                     "a kueue managed job can use dynamicAllocation only when the "
                                     "ElasticJobsViaWorkloadSlices feature gate is on and the job "
                                     "is an elastic job"));
+    }
+    for (const PodSet& set : pod_sets(app)) {
+        const std::string role = "spec." + set.name;
+        check_topology(set.pod_template["metadata"], role, errors);
+        check_slice_bound(set.pod_template["metadata"], role, set.count, errors);
     }
     return errors;
 }
@@ -280,7 +288,7 @@ JobKind spark_application_kind() {
                              "status.applicationState.errorMessage"});
     }
     kind.are_ready = are_ready;
-    kind.prebuilt = JobKind::Support::yes;
+    kind.unqueued = JobKind::Unqueued::free;
     kind.check = check;
     return kind;
 }

@@ -88,18 +88,12 @@ void check_numbers(Asked& asked) {
     if (asked.has(unconstrained_annotation) && !parse_boolean(asked.text(unconstrained_annotation)))
         asked.invalid(unconstrained_annotation, "must be a boolean value");
     if (asked.has(slice_size_annotation)) {
-        const auto size = parse_integer(asked.text(slice_size_annotation));
+        const auto size = parse_go_integer(asked.text(slice_size_annotation));
         if (!size) {
             asked.invalid(slice_size_annotation, "must be a numeric value");
         } else if (*size < 1) {
             asked.invalid(slice_size_annotation, "must be greater than or equal to 1");
         }
-    }
-    if (!asked.has(pod_index_offset_annotation)) return;
-    if (asked.has(group_annotation)) {
-        asked.forbid_beside(pod_index_offset_annotation, group_annotation);
-    } else if (parse_integer(asked.text(pod_index_offset_annotation)).value_or(-1) < 0) {
-        asked.invalid(pod_index_offset_annotation, "must be a non-negative integer");
     }
 }
 
@@ -164,7 +158,7 @@ void check_layers(Asked& asked) {
         return;
     }
     if (whole->value.empty() || whole->value.size() > 3) {
-        asked.invalid(layers_annotation, "must have between 1 and 3 layers");
+        asked.invalid(layers_annotation, "topology constraints must contain between 1 and 3 entries");
         return;
     }
     check_layer_values(asked, whole->value);

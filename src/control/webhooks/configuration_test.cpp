@@ -39,13 +39,27 @@ std::set<std::string> names(const Value& configuration) {
 }
 
 TEST_CASE("the webhooks have the originals' names, paths and rules") {
-    CHECK(names(configured(Phase::mutating)) ==
-          std::set<std::string>{
-              "mappwrapper.kb.io", "mdeployment.kb.io", "mjaxjob.kb.io", "mjob.kb.io",
-              "mjobset.kb.io", "mleaderworkerset.kb.io", "mleaderworkersetpod.kb.io",
-              "mmpijob.kb.io", "mpaddlejob.kb.io", "mpod.kb.io", "mpytorchjob.kb.io",
-              "mraycluster.kb.io", "mrayjob.kb.io", "msparkapplication.kb.io", "mstatefulset.kb.io",
-              "mtfjob.kb.io", "mtrainjob.kb.io", "mworkload.kb.io", "mxgboostjob.kb.io"});
+    CHECK(names(configured(Phase::mutating)) == std::set<std::string>{"mappwrapper.kb.io",
+                                                                      "mclusterqueue.kb.io",
+                                                                      "mdeployment.kb.io",
+                                                                      "mjaxjob.kb.io",
+                                                                      "mjob.kb.io",
+                                                                      "mjobset.kb.io",
+                                                                      "mleaderworkerset.kb.io",
+                                                                      "mleaderworkersetpod.kb.io",
+                                                                      "mmpijob.kb.io",
+                                                                      "mpaddlejob.kb.io",
+                                                                      "mpod.kb.io",
+                                                                      "mpytorchjob.kb.io",
+                                                                      "mraycluster.kb.io",
+                                                                      "mrayjob.kb.io",
+                                                                      "mresourceflavor.kb.io",
+                                                                      "msparkapplication.kb.io",
+                                                                      "mstatefulset.kb.io",
+                                                                      "mtfjob.kb.io",
+                                                                      "mtrainjob.kb.io",
+                                                                      "mworkload.kb.io",
+                                                                      "mxgboostjob.kb.io"});
     CHECK(names(configured(Phase::validating)) ==
           std::set<std::string>{
               "vappwrapper.kb.io",     "vclusterqueue.kb.io",     "vcohort.kb.io",
@@ -105,7 +119,8 @@ TEST_CASE("of what serves only what names a queue is asked about, unless the set
     queue::JobRules rules;
     rules.frameworks = {{"pod", "batch/job"}};
     const Value named = configured(Phase::mutating, rules);
-    CHECK(names(named) == std::set<std::string>{"mjob.kb.io", "mpod.kb.io", "mworkload.kb.io"});
+    CHECK(names(named) == std::set<std::string>{"mclusterqueue.kb.io", "mjob.kb.io", "mpod.kb.io",
+                                                "mresourceflavor.kb.io", "mworkload.kb.io"});
     CHECK(webhook(named, "mpod.kb.io")["objectSelector"] == Value::object());
 }
 

@@ -46,7 +46,8 @@ void add_own_kinds(std::vector<Webhook>& webhooks) {
         Webhook validating = make(Phase::validating, kind, kind.singular);
         if (resource == queue::workloads) validating.subresources = {"status"};
         webhooks.push_back(std::move(validating));
-        if (kind.defaulting != nullptr)
+        const bool is_held = resource == queue::cluster_queues || resource == queue::flavors;
+        if (kind.defaulting != nullptr || is_held)
             webhooks.push_back(make(Phase::mutating, kind, kind.singular));
     }
 }
