@@ -72,6 +72,22 @@ def test_random_lives(world):
     assert not told, "\n".join(told)
 
 
+def served(world: World) -> set[str]:
+    """What `muster up` lets people make, as VERSION RESOURCE."""
+    roots = ["/api/v1"] + [f"/apis/{version['groupVersion']}" for group in world.ours.ask("GET", "/apis").json["groups"] for version in group["versions"]
+                           if group["name"] != "compared.example.com"]  # The definitions of the cases themselves.
+    lists = [world.ours.ask("GET", root).json for root in roots]
+    return {f"{each['groupVersion']} {resource['name']}" for each in lists for resource in each["resources"]
+            if "/" not in resource["name"] and "create" in resource["verbs"]}
+
+
+def test_every_served_kind_is_compared(world):
+    compared = {f"{each.api} {each.plural}" for each in subjects.EVERY}
+    assert sorted(served(world) - compared) == sorted(subjects.NOT_COMPARED)
+    assert sorted(compared - served(world)) == []
+    assert {each.kind for each in subjects.EVERY} >= subjects.LEFT_OUT | subjects.KEPT
+
+
 def test_each_accepted_difference_has_its_row():
     rows = (ROOT / "docs/deviations.md").read_text()
     assert [row for _, row in accepted.DIFFERENCES if f"| {row} |" not in rows] == []

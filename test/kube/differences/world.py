@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 
 import accepted
+import gadgets
 import subjects
 from servers import Server
 from session import Difference, Session, differences
@@ -27,13 +28,17 @@ class World:
         self.ran: set[str] = set()     # Tests that compared.
 
     def install_crds(self, program: pathlib.Path) -> None:
-        """Muster's own kinds, on the server that does not have them."""
+        """Muster's own kinds, on the server that does not have them; a user's, on both."""
         printed = subprocess.run([str(program), "crds", "--no-conversion", "-o", "json"], capture_output=True, text=True, check=True, timeout=60)
         for crd in json.loads(printed.stdout)["items"]:
             answer = self.theirs.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json.dumps(crd).encode(),
                                      {"Content-Type": "application/json"})
             assert answer.status == 201, answer.body
-        for each in subjects.OURS:
+        for server in (self.theirs, self.ours):
+            answer = server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json.dumps(gadgets.DEFINITION).encode(),
+                                {"Content-Type": "application/json"})
+            assert answer.status == 201, answer.body
+        for each in [*subjects.OURS, *subjects.USERS]:
             until(f"{each} is served", lambda: self.theirs.ask("GET", each.at("default")).status == 200)
 
     def session(self, server: Server, ns: str) -> Session:
