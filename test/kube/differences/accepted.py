@@ -97,7 +97,7 @@ DIFFERENCES: list[tuple[str, str]] = [
     (r"^tokens .* = 201 \| \.body\.(spec|status)\.audiences\[0\]: \"https://kubernetes.default.svc\" \| \"https://kubernetes.default.svc.cluster.local\"$", SELF),
     (r"^tokens .* = 201 \| \.body\.spec\.boundObjectRef: null \| \(absent\)$", EMPTY),
     (r"^tokens \| 15 POST .* = 201 \| \.body\.status\.error: \"\[invalid bearer token, token audiences .* \| \"invalid bearer token\"$", REVIEWS),
-    (r"^\w+ customresourcedefinitions\S* .*\.body\.(\S*\.)?(status(\.\w+)*(\[\d\])?(\.\w+)?|metadata\.(managedFields\S*|resourceVersion)): ", MOMENT),
+    (r"^\w+ customresourcedefinitions\S* .*\.body\.(\S*\.)?(status\.(acceptedNames|conditions)\S*|metadata\.(managedFields\S*|resourceVersion)): ", MOMENT),
     (r"^(dry_runs|deletions|finalizers|life|many_go|conflicts) customresourcedefinitions\S* .* = 20[02] \| \.body\.(\S*\.)?"
      r"metadata\.(generation: \d \| \d|deletionGracePeriodSeconds: \(absent\) \| 0|finalizers: .*customresourcecleanup.*)$", ENDING),
     (r"^(contents|patches) customresourcedefinitions\S* .* = 422 \| \.body\.details\.causes\.\S+ at (spec|status|metadata\.name)\S*: (\(absent\) \| \[|\[.*\] \| \(absent\)$)", ELSEWHERE),
