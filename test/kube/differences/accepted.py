@@ -214,3 +214,14 @@ DIFFERENCES: list[tuple[str, str]] = [
     (r"^nobody \| 11 GET /api = 200 \| \S+serverAddress: ", SELF),
     (r"^watches_refused localqueues\S* \| 13 GET .*too old resource version", HISTORY),
 ]
+
+# What is met with kubectl alone; "kubectl WORDS" stands there for METHOD and PATH, and what it ends with for the code.
+KUBECTL: list[tuple[str, str]] = [
+    (r"^kubectl_questions \| \d+ GET \S+/pods/pod/log container=main .* = 204 \| \.status: 204 \| 400$", PARTS),
+    (r"^kubectl_questions \| \d+ kubectl logs pod = 0 \| \.status: 0 \| 1$", PARTS),
+    (r"^kubectl_applies \| \d+ kubectl apply -f - = 1 \| \.printed\[0\]: \"The request is invalid: patch: Invalid value: .* \| \"The request is invalid: ", WORDS),
+    (r"^kubectl_changes \| \d+ kubectl patch configmap settings --type=json .* = 1 \| \.printed\[0\]: \"The request is invalid: the server rejected our request "
+     r"due to an error in our request\" \| \"The request is invalid: ", APPLICABLE),
+    (r"^kubectl_looks \| \d+ kubectl describe localqueue queue = 0 \| \.printed: \[.*\"Events: .*\] \| \[.*\"  Admitted Workloads: +0\"", COUNTS),
+    (r"^kubectl_looks \| \d+ kubectl get localqueues( -o wide)? = 0 \| \.printed\[1\]: \"queue +a +\" \| \"queue +a +0 +0\"$", COUNTS),
+]

@@ -40,6 +40,8 @@ class World:
             assert answer.status == 201, answer.body
         for each in [*subjects.OURS, *subjects.USERS]:
             until(f"{each} is served", lambda: self.theirs.ask("GET", each.at("default")).status == 200)
+            # kubectl looks there for what it does not know.
+            until(f"{each} is described", lambda: f"apis/{each.api}" in self.theirs.ask("GET", "/openapi/v3").json["paths"])
 
     def session(self, server: Server, ns: str) -> Session:
         for path, kind, name in (("namespaces", "Namespace", ns), (f"namespaces/{ns}/serviceaccounts", "ServiceAccount", "default")):
@@ -69,7 +71,7 @@ class World:
 
     def is_accepted(self, text: str) -> bool:
         # All that fit are needed: which of them comes first says nothing.
-        fitting = [pattern for pattern, _ in accepted.DIFFERENCES if re.search(pattern, text)]
+        fitting = [pattern for pattern, _ in [*accepted.DIFFERENCES, *accepted.KUBECTL] if re.search(pattern, text)]
         with self.lock:
             self.needed.update(fitting)
         return bool(fitting)
