@@ -56,9 +56,12 @@ std::string step_text(std::string_view step) {
     return text + "]";
 }
 
+/// Of each level what ends there comes before what is below.
 void add_path_texts(const FieldSet& set, const std::string& prefix,
                     std::vector<std::string>& texts) {
-    if (set.member) texts.push_back(prefix);
+    for (const FieldSet::Child& child : set.children) {
+        if (child.set.member) texts.push_back(prefix + step_text(child.step));
+    }
     for (const FieldSet::Child& child : set.children)
         add_path_texts(child.set, prefix + step_text(child.step), texts);
 }

@@ -51,7 +51,8 @@ void check_removal(const api::Kind& kind, const Value& old) {
         throw forbidden(kind.resource(), name, "this namespace may not be deleted");
     }
     if (is_priority_class(kind) && is_one_of({"system-cluster-critical", "system-node-critical"})) {
-        throw forbidden(kind.resource(), name, "a system priority class may not be deleted");
+        throw forbidden(kind.resource(), name,
+                        "this is a system priority class and cannot be deleted");
     }
 }
 

@@ -38,7 +38,8 @@ void set_address(Context& context, const api::Kind& kind, Value& service, const 
         if (wanted.find_first_not_of("0123456789abcdef.:") != std::string::npos) {
             throw invalid(
                 kind, name,
-                {invalid_value("spec.clusterIPs[0]", wanted, "must be a valid IP address")});
+                {invalid_value("spec.clusterIPs[0]", wanted,
+                               "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")});
         }
         const std::string shown = "[\"" + wanted + "\"]";
         if (!context.addresses.contains(wanted)) {

@@ -370,7 +370,7 @@ TEST_CASE("preconditions guard a removal") {
     const ReplyPtr refused = server.remove(maps + "/m", R"({"preconditions":{"uid":"0"}})");
     CHECK(refused->status == 409);
     CHECK(refused->message() ==
-          "Operation cannot be fulfilled on configmaps \"m\": the UID in the precondition (0) does "
+          "Operation cannot be fulfilled on ConfigMap \"m\": the UID in the precondition (0) does "
           "not match the UID in record (" +
               uid + "). The object might have been deleted and then recreated");
     CHECK(server.remove(maps + "/m", R"({"preconditions":{"uid":")" + uid + R"("}})")

@@ -72,11 +72,14 @@ bool is_apply(const Exchange& exchange) {
                               const std::string& why) {
     if (exchange.route.verb != "patch" || is_apply(exchange)) throw bad_request(why);
     if (!exchange.kind->custom) throw StatusError(Reason::invalid, why, patch_details(why));
-    Value details = patch_details(why, field);
-    details.set("name", exchange.route.name);
-    details.set("group", api::parse_group_version(object["apiVersion"].text()).group);
-    details.set("kind", object["kind"].text());
-    throw StatusError(Reason::invalid, why, std::move(details));
+    const bool of_kind = std::string_view(field) == "kind";
+    const api::Kind& kind = *exchange.kind;
+    const std::string wanted =
+        of_kind ? kind.kind : api::to_api_version({kind.group, exchange.version->name});
+    throw invalid(api::GroupResource{api::parse_group_version(object["apiVersion"].text()).group,
+                                     object["kind"].text()},
+                  exchange.route.name,
+                  {invalid_value(field, object[field].text(), "must be " + wanted)});
 }
 
 /// apiVersion and kind must be those of the path. Built-in kinds may leave them out.
@@ -90,11 +93,8 @@ void check_type(const Exchange& exchange, Value& object) {
         throw bad_request("Object 'Kind' is missing in '" +
                           api::to_json(object).substr(0, shown_body) + "'");
     }
-    if (kind.custom && given_version.empty()) {
-        throw bad_request("Object 'apiVersion' is missing in '" +
-                          api::to_json(object).substr(0, shown_body) + "'");
-    }
-    if (!given_version.empty() && given_version != api_version) {
+    const bool may_be_left_out = given_version.empty() && !kind.custom;
+    if (!may_be_left_out && given_version != api_version) {
         refuse_type(exchange, object, "apiVersion",
                     "the API version in the data (" + given_version +
                         ") does not match the expected API version (" + api_version + ")");
@@ -147,7 +147,7 @@ void check_strictly(Exchange& exchange, const api::Schema& schema, const Value& 
     if (mode == "Strict") {
         const std::string text = "strict decoding error: " + joined(complaints);
         if (exchange.route.verb == "patch" && !is_apply(exchange)) {
-            throw StatusError(Reason::invalid, "\"\" is invalid: patch: " + text,
+            throw StatusError(Reason::invalid, " \"\" is invalid: patch: " + text,
                               patch_details("Invalid value: " + text));
         }
         throw bad_request(prefix + text);
@@ -160,7 +160,7 @@ void check_strictly(Exchange& exchange, const api::Schema& schema, const Value& 
 [[noreturn]] void refuse_unreadable(const Exchange& exchange, const api::FieldError& error) {
     const std::string text = error.field + ": " + error.text;
     if (exchange.route.verb == "patch" && !is_apply(exchange)) {
-        throw StatusError(Reason::invalid, "\"\" is invalid: patch: " + text, patch_details(text));
+        throw StatusError(Reason::invalid, " \"\" is invalid: patch: " + text, patch_details(text));
     }
     throw bad_request(cannot_handle(exchange) + text);
 }
@@ -209,12 +209,21 @@ std::vector<api::FieldError> scale_faults_of(const Exchange& exchange, const Val
                              of_status ? api::ScalePart::status : api::ScalePart::whole);
 }
 
+/// A write of the object leaves its status alone, whatever it says of it.
+void pass_over_status(const Exchange& exchange, std::vector<api::FieldError>& wrong) {
+    if (!exchange.kind->has_status || !exchange.route.subresource.empty()) return;
+    std::erase_if(wrong, [](const api::FieldError& error) {
+        return error.field == "status" || error.field.starts_with("status.");
+    });
+}
+
 /// Built-in kinds are typed: a wrong type cannot be decoded at all. Custom ones are invalid, and
 /// may break a rule with what the stored version does not have; all others are asked later.
 void check_types(const Exchange& exchange, const api::Schema& schema, const Value& object) {
     std::vector<api::FieldError> wrong = api::validate(schema, object);
     if (exchange.kind->custom) {
         check_metadata_types(exchange, wrong);
+        pass_over_status(exchange, wrong);
         const bool converted = exchange.version->name != exchange.kind->storage;
         if (const auto silent = api::rules_not_asked(schema, wrong)) {
             wrong.push_back(*silent);
@@ -343,14 +352,10 @@ void check_applied_type(const Exchange& exchange, const Value& object) {
     const std::string expected =
         api::to_api_version({exchange.kind->group, exchange.version->name});
     const std::string given = object["apiVersion"].text();
+    if (object["kind"].text().empty()) throw invalid_type(given, "");
     if (given != expected) {
         throw bad_request("Incorrect version specified in apply patch. Specified patch version: " +
                           given + ", expected: " + expected);
-    }
-    if (object["kind"].text().empty()) {
-        throw bad_request("failed to create typed patch object (" + exchange.route.ns + "/" +
-                          exchange.route.name + "; " + given +
-                          ", Kind=): no corresponding type for " + given + ", Kind=");
     }
 }
 

@@ -271,6 +271,8 @@ bool has_other_names(const Context& context, const Value& crd, const Value& old)
 
 void begin_definition_removal(Context& context, Value& crd) {
     if (is_own(api::resource_of_crd(crd))) return;
+    // Once its objects are gone nobody would take the finalizer away a second time.
+    if (api::condition_of(crd, "Terminating") == "True") return;
     Value& finalizers = crd.at("metadata").at("finalizers");
     if (!finalizers.is_array()) finalizers = Value::array();
     const auto& items = finalizers.items();

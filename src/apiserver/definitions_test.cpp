@@ -166,6 +166,20 @@ TEST_CASE("a definition takes its objects with it, also those that wait") {
     CHECK(server.post(tabs, tab("a"))->status == 201);
 }
 
+TEST_CASE("a definition that is deleted twice goes with its last finalizer") {
+    TestServer server;
+    std::string crd = cron_tab();
+    const std::string named = R"("name":"crontabs.stable.example.com")";
+    crd.replace(crd.find(named), named.size(), named + R"(,"finalizers":["a.b/c"])");
+    server.post(crds, crd);
+    const std::string path = crds + "/crontabs.stable.example.com";
+    server.remove(path);
+    server.remove(path);
+    CHECK(server.get(path)->json()["metadata"]["finalizers"] == api::Value::array({"a.b/c"}));
+    server.merge(path, R"({"metadata":{"finalizers":null}})");
+    CHECK(server.get(path)->status == 404);
+}
+
 TEST_CASE("added kinds are there again after a restart") {
     const auto disk = std::make_shared<store::MemoryDisk>();
     {

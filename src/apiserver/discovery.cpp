@@ -94,6 +94,8 @@ struct Row {
 /// In the order in which the original lists them.
 Value verbs_of(const Row& row) {
     if (!row.kept) return texts({"create"});
+    if (row.kind->group.empty() && row.kind->plural == "namespaces")
+        return texts({"create", "delete", "get", "list", "patch", "update", "watch"});
     if (!row.kind->custom) return texts(all_verbs);
     return texts(
         {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"});
@@ -231,10 +233,12 @@ Value resource_list(const Context& context, const Group& group, const std::strin
                                       {"kind", view->answer_kind},
                                       {"verbs", texts({"get"})}}));
     }
-    return Value::object({{"kind", "APIResourceList"},
-                          {"apiVersion", "v1"},
-                          {"groupVersion", api::to_api_version({group.name, version})},
-                          {"resources", resources}});
+    Value list = Value::object({{"kind", "APIResourceList"},
+                                {"groupVersion", api::to_api_version({group.name, version})},
+                                {"resources", resources}});
+    // The list of the oldest group is itself of no version, as it has always been.
+    if (!group.name.empty()) list.set("apiVersion", "v1");
+    return list;
 }
 
 /// The document as JSON with an ETag; 304 when the client has it.
@@ -297,7 +301,7 @@ void serve_group(Context& context, Exchange& exchange, const std::string& name,
     const std::vector<Group> groups = all_groups(context);
     const auto group = std::find_if(groups.begin(), groups.end(),
                                     [&](const Group& each) { return each.name == name; });
-    if (group == groups.end()) throw no_such_resource();
+    if (group == groups.end()) throw name.empty() ? no_such_resource() : page_not_found();
     if (version.empty()) {
         Value entry = group_entry(*group);
         entry.set("kind", "APIGroup");
@@ -322,6 +326,22 @@ Value version_document() {
                           {"goVersion", ""},
                           {"compiler", "c++"},
                           {"platform", "linux/amd64"}});
+}
+
+/// The page at "/": where one may go from there.
+Value paths_of(Context& context) {
+    Value paths = Value::array({"/api", "/api/v1", "/apis"});
+    for (const Group& group : all_groups(context)) {
+        if (group.name.empty()) continue;
+        paths.push("/apis/" + group.name);
+        for (const std::string& version : group.versions)
+            paths.push("/apis/" + group.name + "/" + version);
+    }
+    for (const char* path :
+         {"/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"}) {
+        paths.push(path);
+    }
+    return paths;
 }
 
 /// What others need to verify this server's tokens.
@@ -350,8 +370,14 @@ bool serve_discovery(Context& context, const ExchangePtr& exchange) {
     for (const std::string_view part : split(exchange->route.path, '/')) {
         if (!part.empty()) parts.emplace_back(part);
     }
-    if (parts.empty()) return false;
+    if (parts.empty()) {
+        send_value(*exchange, 200, Value::object({{"paths", paths_of(context)}}));
+        return true;
+    }
     const std::string& first = parts[0];
+    const std::string& method = exchange->request.method;
+    const bool is_document = first == "api" || first == "apis" || first == "version";
+    if (is_document && method != "GET" && method != "HEAD") throw method_not_allowed();
     if (first == "api" && parts.size() <= 2) {
         if (parts.size() == 1) {
             serve_root(context, *exchange, true);

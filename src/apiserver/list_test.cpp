@@ -82,7 +82,9 @@ TEST_CASE("field selectors know the name, and what the kind allows") {
     CHECK(names(server.get(maps + "?fieldSelector=metadata.name!%3Db")) == "acde");
     const ReplyPtr refused = server.get(maps + "?fieldSelector=data.a%3Db");
     CHECK(refused->status == 400);
-    CHECK(refused->message() == "field label not supported: data.a");
+    CHECK(refused->message() ==
+          "\"data.a\" is not a known field selector: only \"metadata.name\", "
+          "\"metadata.namespace\"");
 }
 
 TEST_CASE("pages show one moment, whatever happens between them") {

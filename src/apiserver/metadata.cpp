@@ -100,7 +100,7 @@ void check_finalizers(const api::Kind& kind, const Value& finalizers,
     if (has("orphan") && has("foregroundDeletion")) {
         errors.push_back({"FieldValueInvalid", "metadata.finalizers",
                           "Invalid value: " + api::shown(finalizers) +
-                              ": finalizer foregroundDeletion and orphan cannot be both set"});
+                              ": finalizer orphan and foregroundDeletion cannot be both set"});
     }
 }
 
@@ -192,9 +192,10 @@ void check_unconditional(const api::Kind& kind, const std::string& name) {
     const std::vector<api::FieldError> missing{{"FieldValueInvalid", "metadata.resourceVersion",
                                                 "Invalid value: 0: must be specified for an "
                                                 "update"}};
-    if (kind.custom) throw invalid(kind, name, missing);
+    if (kind.custom) throw invalid(kind.resource(), name, missing);
     static constexpr std::string_view groups[] = {"admissionregistration.k8s.io",
-                                                  "coordination.k8s.io", "node.k8s.io", "policy"};
+                                                  "apiextensions.k8s.io", "coordination.k8s.io",
+                                                  "node.k8s.io", "policy"};
     if (std::find(std::begin(groups), std::end(groups), kind.group) != std::end(groups))
         throw invalid(kind.resource(), name, missing);
 }

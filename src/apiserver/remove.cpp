@@ -81,17 +81,18 @@ Value options_of(Exchange& exchange) {
 
 void check_preconditions(const api::Kind& kind, std::string_view name, const Newest& newest,
                          const Value& preconditions) {
+    const api::GroupResource named{kind.group, kind.kind};  // As the original has it here.
     const std::string uid = preconditions["uid"].text();
     const std::string have = newest.object["metadata"]["uid"].text();
     if (!uid.empty() && uid != have) {
-        throw conflict(kind.resource(), name,
+        throw conflict(named, name,
                        "the UID in the precondition (" + uid +
                            ") does not match the UID in record (" + have +
                            "). The object might have been deleted and then recreated");
     }
     const std::string version = preconditions["resourceVersion"].text();
     if (!version.empty() && version != std::to_string(newest.revision)) {
-        throw conflict(kind.resource(), name,
+        throw conflict(named, name,
                        "the ResourceVersion in the precondition (" + version +
                            ") does not match the ResourceVersion in record (" +
                            std::to_string(newest.revision) +
@@ -104,7 +105,9 @@ void set_propagation(Exchange& exchange, const api::Kind& kind, const Value& opt
                      Value& object) {
     // Nothing is collected with an event; a namespace that is on its way is asked once.
     const bool ends = !object["metadata"]["deletionTimestamp"].is_null();
-    if (kind.plural == "events" || (is_core(kind, "namespaces") && ends)) return;
+    const bool defines = kind.group == "apiextensions.k8s.io";  // What it defines goes with it.
+    if (kind.plural == "events" || (is_core(kind, "namespaces") && ends) || (defines && !ends))
+        return;
     std::string policy = options["propagationPolicy"].text();
     if (policy.empty() && options["orphanDependents"].is_boolean()) {
         const char* collected = is_core(kind, "namespaces") ? "Foreground" : "Background";

@@ -1,9 +1,12 @@
 // apiserver/reviews.cpp - the answers to access reviews and token reviews.
 #include "apiserver/reviews.h"
 
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "api/json.h"
 #include "apiserver/answer.h"
 #include "apiserver/authenticate.h"
 #include "apiserver/decode.h"
@@ -33,14 +36,8 @@ Value user_info(const User& user) {
 Attributes attributes_of(const Value& spec) {
     Attributes attributes;
     const Value& resource = spec["resourceAttributes"];
-    const Value& other = spec["nonResourceAttributes"];
-    if (resource.is_null() && other.is_null()) {
-        throw StatusError(Reason::invalid,
-                          "spec.resourceAttributes: Invalid value: null: exactly one of "
-                          "nonResourceAttributes or resourceAttributes must be specified");
-    }
     attributes.is_resource = !resource.is_null();
-    const Value& given = attributes.is_resource ? resource : other;
+    const Value& given = attributes.is_resource ? resource : spec["nonResourceAttributes"];
     attributes.verb = given["verb"].text();
     attributes.path = given["path"].text();
     attributes.group = given["group"].text();
@@ -49,6 +46,55 @@ Attributes attributes_of(const Value& spec) {
     attributes.ns = given["namespace"].text();
     attributes.name = given["name"].text();
     return attributes;
+}
+
+api::FieldError wrong(const char* field, const Value& value, const std::string& why) {
+    return {"FieldValueInvalid", field, "Invalid value: " + api::to_json(value) + ": " + why};
+}
+
+/// What an access review may not be. Throws StatusError.
+void check_access_review(const Exchange& exchange, const api::Kind& kind, const Value& review) {
+    const Value& spec = review["spec"];
+    const Value& resource = spec["resourceAttributes"];
+    const Value& other = spec["nonResourceAttributes"];
+    std::vector<api::FieldError> errors;
+    if (!resource.is_null() && !other.is_null()) {
+        errors.push_back(wrong("spec.nonResourceAttributes", other,
+                               "cannot be specified in combination with resourceAttributes"));
+    }
+    if (resource.is_null() && other.is_null()) {
+        errors.push_back(wrong("spec.resourceAttributes", other,
+                               "exactly one of nonResourceAttributes or resourceAttributes must be "
+                               "specified"));
+    }
+    const bool of_self = kind.kind == "SelfSubjectAccessReview";
+    if (!of_self && spec["user"].text().empty() && spec["groups"].empty()) {
+        errors.push_back(
+            wrong("spec.user", Value(""), "at least one of user or group must be specified"));
+    }
+    const bool local = kind.kind == "LocalSubjectAccessReview";
+    Value metadata = review["metadata"];
+    if (metadata.is_object()) {
+        metadata.erase("managedFields");
+        if (local) metadata.erase("namespace");
+    }
+    if (!metadata.empty()) {
+        errors.push_back(wrong("metadata", review["metadata"],
+                               local ? "must be empty except for namespace" : "must be empty"));
+    }
+    const std::string ns(review["metadata"]["namespace"].text_or(exchange.route.ns));
+    if (local && !resource.is_null() && resource["namespace"].text() != ns) {
+        errors.push_back(wrong("spec.resourceAttributes.namespace",
+                               Value(resource["namespace"].text()),
+                               "must match metadata.namespace"));
+    }
+    if (local && !other.is_null()) {
+        errors.push_back(
+            wrong("spec.nonResourceAttributes", other, "disallowed on this kind of request"));
+    }
+    if (!errors.empty()) {
+        throw invalid(api::GroupResource{kind.group, ""}, "", errors);
+    }
 }
 
 Value access_status(Context& context, const User& user, const Value& spec) {
@@ -64,11 +110,6 @@ User user_of_spec(const Value& spec) {
     user.uid = spec["uid"].text();
     for (const Value& group : spec["groups"].items())
         user.groups.push_back(group.text());
-    if (user.name.empty() && user.groups.empty()) {
-        throw StatusError(Reason::invalid,
-                          "spec.user: Invalid value: \"\": at least one of user or group must be "
-                          "specified");
-    }
     return user;
 }
 
@@ -83,17 +124,23 @@ Value rules_status(Context& context, const User& user, const std::string& ns) {
 }
 
 Value token_status(Context& context, const Value& spec) {
-    const std::string audience = spec["audiences"][0].text();
-    const auto user = user_of_token(context, spec["token"].text_or(""), audience);
-    if (!user) {
-        return Value::object({{"authenticated", false},
-                              {"user", Value::object()},
-                              {"error",
-                               "the token is not known, is expired or is for another "
-                               "audience"}});
+    const std::string token = spec["token"].text();
+    if (token.empty()) throw bad_request("token is required for TokenReview in authentication");
+    Value asked = spec["audiences"];
+    if (asked.empty()) asked = Value::array({Value(context.options.issuer)});
+    // Those of the audiences asked about that it is for.
+    std::optional<User> user;
+    Value audiences = Value::array();
+    for (const Value& audience : asked.items()) {
+        auto found = user_of_token(context, token, audience.text());
+        if (!found) continue;
+        user = std::move(found);
+        audiences.push(audience);
     }
+    if (!user && spec["audiences"].empty()) user = user_of_token(context, token);
+    if (!user) return Value::object({{"user", Value::object()}, {"error", "invalid bearer token"}});
     Value status = Value::object({{"authenticated", true}, {"user", user_info(*user)}});
-    if (!audience.empty()) status.set("audiences", Value::array({Value(audience)}));
+    if (!audiences.empty()) status.set("audiences", audiences);
     return status;
 }
 
@@ -116,21 +163,20 @@ void serve_review(Context& context, const ExchangePtr& exchange, const api::Kind
     Value review = typed_object(*exchange, decode_body(exchange->request));
     const Value spec = review["spec"];
     const User& user = exchange->user;
+    if (kind.kind.ends_with("SubjectAccessReview")) check_access_review(*exchange, kind, review);
     if (kind.kind == "SelfSubjectAccessReview") {
         review.set("status", access_status(context, user, spec));
-    } else if (kind.kind == "SubjectAccessReview") {
-        review.set("status", access_status(context, user_of_spec(spec), spec));
-    } else if (kind.kind == "LocalSubjectAccessReview") {
-        if (spec["resourceAttributes"]["namespace"].text_or("") != exchange->route.ns) {
-            throw bad_request("spec.resourceAttributes.namespace must match namespace: " +
-                              exchange->route.ns);
-        }
+    } else if (kind.kind == "SubjectAccessReview" || kind.kind == "LocalSubjectAccessReview") {
         review.set("status", access_status(context, user_of_spec(spec), spec));
     } else if (kind.kind == "SelfSubjectRulesReview") {
         const std::string ns = spec["namespace"].text();
         if (ns.empty()) throw bad_request("no namespace on request");
+        review.set("metadata", Value::object());
+        review.set("spec", Value::object());
         review.set("status", rules_status(context, user, ns));
     } else if (kind.kind == "SelfSubjectReview") {
+        const std::string now = to_rfc3339(context.loop.now());
+        review.set("metadata", Value::object({{"creationTimestamp", now}}));
         review.set("status", Value::object({{"userInfo", user_info(user)}}));
     } else if (kind.kind == "TokenReview") {
         review.set("status", token_status(context, spec));

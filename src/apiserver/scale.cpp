@@ -47,7 +47,7 @@ const api::Schema& scale_schema() {
 void check_scale_types(const Value& wanted) {
     for (const api::FieldError& error : api::validate(scale_schema(), wanted)) {
         throw StatusError(Reason::invalid,
-                          "\"\" is invalid: patch: " + error.field + ": " + error.text,
+                          " \"\" is invalid: patch: " + error.field + ": " + error.text,
                           patch_details(error.field + ": " + error.text));
     }
 }
@@ -58,14 +58,8 @@ Value applied_scale(Context& context, Exchange& exchange, const Value& present) 
     if (!applied["metadata"]["managedFields"].empty())
         throw bad_request("metadata.managedFields must be nil");
     const std::string version = applied["apiVersion"].text();
-    if (version != "autoscaling/v1") {
-        throw bad_request("Incorrect version specified in apply patch. Specified patch version: " +
-                          version + ", expected: autoscaling/v1");
-    }
-    if (applied["kind"].text_or("") != "Scale") {
-        throw bad_request("the kind in the data (" + applied["kind"].text() +
-                          ") does not match the expected kind (Scale)");
-    }
+    if (version != "autoscaling/v1" || applied["kind"].text_or("") != "Scale")
+        throw invalid_type(version, applied["kind"].text());
     api::ApplyRequest request = apply_request(context, exchange);
     request.api_version = version;
     Value wanted = applied_over(scale_schema(), present, applied, request);
@@ -190,7 +184,11 @@ void serve_scale(Context& context, const ExchangePtr& exchange) {
                                            exchange->version->name)));
         return;
     }
-    if (route.verb != "update" && route.verb != "patch") throw method_not_allowed();
+    if (route.verb != "update" && route.verb != "patch") {
+        throw kind.custom
+            ? method_not_allowed(kind.resource(), exchange->request.method, route.verb)
+            : method_not_allowed();
+    }
     Edit edit;
     edit.subresource = "scale";
     edit.owned = Edit::Owned::already;

@@ -52,6 +52,18 @@ std::string invalid_text(const std::string& at, const std::string& value,
     return at + ": Invalid value: " + quoted(value) + ": " + join(faults, "; ");
 }
 
+/// As the code that reads the fields of that kind says it.
+std::string not_supported(const api::Kind& kind, const std::string& field) {
+    if (kind.resource() == api::GroupResource{"batch", "jobs"})
+        return "field label \"" + field + "\" not supported for Job";
+    if (!kind.custom && kind.selectable_fields.empty()) {
+        return "\"" + field +
+               "\" is not a known field selector: only \"metadata.name\", "
+               "\"metadata.namespace\"";
+    }
+    return "field label not supported: " + field;
+}
+
 }  // namespace
 
 /// Reads the selector language, one requirement after the other.
@@ -215,7 +227,7 @@ FieldSelector FieldSelector::parse(const api::Kind& kind, std::string_view text)
         const auto& fields = kind.selectable_fields;
         if (parsed.field != "metadata.name" && parsed.field != "metadata.namespace" &&
             std::find(fields.begin(), fields.end(), parsed.field) == fields.end()) {
-            throw bad_request("field label not supported: " + parsed.field);
+            throw bad_request(not_supported(kind, parsed.field));
         }
         const bool is_flag =
             parsed.field == "spec.hostNetwork" || parsed.field == "spec.unschedulable";

@@ -94,6 +94,16 @@ void find_served(Context& context, Exchange& exchange) {
     }
 }
 
+/// Who cannot be answered hears all the same that the version is deprecated.
+void warn_of_custom_version(Context& context, Exchange& exchange) {
+    const Route& route = exchange.route;
+    const auto kind = context.kinds.find_shared(route.group, route.plural);
+    if (kind == nullptr || !kind->custom) return;
+    const api::Version* version = kind->find_version(route.version);
+    if (version != nullptr && version->deprecated)
+        exchange.warnings.push_back(api::deprecation_warning(*kind, *version));
+}
+
 bool is_namespaces(const api::Kind& kind) {
     return kind.group.empty() && kind.plural == "namespaces";
 }
@@ -161,8 +171,9 @@ void serve_resource(Context& context, const ExchangePtr& exchange) {
     } else if (verb == "deletecollection" && !status && !is_namespaces(*exchange->kind)) {
         serve_delete_collection(context, exchange);
     } else {
-        throw exchange->kind->custom ? method_not_allowed(exchange->kind->resource())
-                                     : method_not_allowed();
+        throw exchange->kind->custom
+            ? method_not_allowed(exchange->kind->resource(), exchange->request.method, verb)
+            : method_not_allowed();
     }
 }
 
@@ -180,9 +191,10 @@ void serve(Context& context, const ExchangePtr& exchange) {
     if (!route.is_resource) {
         if (serve_metrics(context, *exchange)) return;
         if (serve_health(*exchange) || serve_discovery(context, exchange)) return;
-        throw no_such_resource();
+        throw page_not_found();
     }
     if (!form && !node_answers) {
+        warn_of_custom_version(context, *exchange);
         throw StatusError(Reason::not_acceptable,
                           "only the following media types are accepted: application/json, "
                           "application/yaml");

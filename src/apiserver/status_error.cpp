@@ -1,6 +1,8 @@
 // apiserver/status_error.cpp - the words of every refusal, and the Status made from it.
 #include "apiserver/status_error.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace muster::apiserver {
@@ -35,7 +37,7 @@ StatusError invalid_of(const std::string& group, const std::string& kind, std::s
     Value details = Value::object();
     if (!name.empty()) details.set("name", name);
     if (!group.empty()) details.set("group", group);
-    details.set("kind", kind);
+    if (!kind.empty()) details.set("kind", kind);
     details.set("causes", causes_of(errors));
     std::string text;
     for (const api::FieldError& error : errors) {
@@ -98,6 +100,12 @@ StatusError already_exists(const api::GroupResource& resource, std::string_view 
             details_of(resource, name)};
 }
 
+StatusError still_being_deleted(const api::GroupResource& resource, std::string_view name) {
+    const StatusError there = already_exists(resource, name);
+    return {there.reason(), std::string("object is being deleted: ") + there.what(),
+            there.details()};
+}
+
 StatusError conflict(const api::GroupResource& resource, std::string_view name,
                      const std::string& why) {
     return {
@@ -138,6 +146,12 @@ StatusError bad_request(const std::string& message) {
     return {Reason::bad_request, message};
 }
 
+StatusError invalid_type(std::string_view api_version, std::string_view kind) {
+    const bool of_core = api_version.find('/') == std::string_view::npos;
+    return bad_request("invalid object type: " + std::string(of_core ? "/" : "") +
+                       std::string(api_version) + ", Kind=" + std::string(kind));
+}
+
 Value patch_details(const std::string& why, const char* field) {
     const Value cause =
         Value::object({{"reason", "FieldValueInvalid"}, {"message", why}, {"field", field}});
@@ -163,9 +177,13 @@ StatusError method_not_allowed() {
             "the server does not allow this method on the requested resource", Value::object()};
 }
 
-StatusError method_not_allowed(const api::GroupResource& resource) {
+StatusError method_not_allowed(const api::GroupResource& resource, std::string_view method,
+                               std::string_view verb) {
+    constexpr std::string_view known[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
+    const bool is_verb = std::find(std::begin(known), std::end(known), method) != std::end(known);
     return {Reason::method_not_allowed,
-            "the server does not allow this method on the requested resource",
+            (is_verb ? std::string(verb) : "") + " is not supported on resources of kind \"" +
+                resource_text(resource) + "\"",
             details_of(resource, "")};
 }
 

@@ -49,6 +49,8 @@ std::string resource_text(const api::GroupResource& resource);
 
 StatusError not_found(const api::GroupResource& resource, std::string_view name);
 StatusError already_exists(const api::GroupResource& resource, std::string_view name);
+/// Of one that is there only until its finalizers are gone.
+StatusError still_being_deleted(const api::GroupResource& resource, std::string_view name);
 StatusError conflict(const api::GroupResource& resource, std::string_view name,
                      const std::string& why);
 /// The conflict of an outdated resourceVersion.
@@ -63,14 +65,17 @@ StatusError invalid(const api::GroupResource& resource, std::string_view name,
 /// Options beside the object ("ListOptions") that are wrong.
 StatusError invalid_options(std::string_view kind, const std::vector<api::FieldError>& errors);
 StatusError bad_request(const std::string& message);
+/// What is applied is of no type that can be applied here.
+StatusError invalid_type(std::string_view api_version, std::string_view kind);
 /// The details of a patch that makes what cannot be read, or something else.
 api::Value patch_details(const std::string& why, const char* field = "patch");
 StatusError unauthorized();
 StatusError no_such_resource();
 StatusError page_not_found();
 StatusError method_not_allowed();
-/// Of a custom kind, whose handler names it.
-StatusError method_not_allowed(const api::GroupResource& resource);
+/// Of a custom kind, whose handler names it, and the verb where the method is one.
+StatusError method_not_allowed(const api::GroupResource& resource, std::string_view method,
+                               std::string_view verb);
 StatusError expired(const std::string& message);
 StatusError unavailable(const std::string& message);
 

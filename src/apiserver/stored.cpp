@@ -64,10 +64,10 @@ api::Value in_version(const api::Kind& kind, api::Value stored, std::string_view
     }
     stored.set("apiVersion", api_version);
     if (kind.stored_schema == nullptr) return stored;
-    // What an older definition let in, or another version has, is not in this one.
-    const api::Schema& schema = *kind.find_version(version)->schema;
-    api::prune(schema, stored);
-    api::apply_defaults(schema, stored);
+    // Defaults are those of the version that is stored. What an older definition let in, or another
+    // version has, is not in this one.
+    api::apply_defaults(*kind.stored_schema, stored);
+    api::prune(*kind.find_version(version)->schema, stored);
     return stored;
 }
 

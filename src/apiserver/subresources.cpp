@@ -176,10 +176,24 @@ void serve_finalize(Context& context, const ExchangePtr& exchange) {
     edit_object(context, exchange, edit);
 }
 
+bool has_container(const Value& spec, std::string_view name) {
+    for (const char* list : {"containers", "initContainers", "ephemeralContainers"}) {
+        for (const Value& container : spec[list].items()) {
+            if (container["name"].text_or("") == name) return true;
+        }
+    }
+    return false;
+}
+
 /// log, exec, attach, portforward: the node answers.
 void serve_stream(Context& context, const ExchangePtr& exchange) {
     const Newest pod = present(context, *exchange);
     const Route& route = exchange->route;
+    const std::string container(exchange->request.query_value("container"));
+    if (route.subresource != "portforward" && !container.empty() &&
+        !has_container(pod.object["spec"], container)) {
+        throw bad_request("container " + container + " is not valid for pod " + route.name);
+    }
     if (pod.object["spec"]["nodeName"].text_or("").empty()) {
         throw bad_request("pod " + route.name + " does not have a host assigned");
     }

@@ -25,7 +25,9 @@ void bind_token(Context& context, const Value& ref, const std::string& ns, Value
     const std::string kind = ref["kind"].text();
     const std::string name = ref["name"].text();
     if (kind != "Pod" && kind != "Secret") {
-        throw bad_request("cannot bind token to object of type " + ref["apiVersion"].text() +
+        const std::string version = ref["apiVersion"].text();
+        throw bad_request(std::string("cannot bind token to object of type ") +
+                          (version.find('/') == std::string::npos ? "/" : "") + version +
                           ", Kind=" + kind);
     }
     const api::Kind& bound = *api::find_kind_named("", kind);
@@ -42,6 +44,17 @@ void bind_token(Context& context, const Value& ref, const std::string& ns, Value
     own.set(kind == "Pod" ? "pod" : "secret", Value::object({{"name", name}, {"uid", uid}}));
 }
 
+/// Throws StatusError for a life that is too short or too long.
+void check_seconds(std::int64_t wanted) {
+    if (wanted >= least_seconds && wanted <= most_seconds) return;
+    const char* why = wanted < least_seconds
+                          ? "may not specify a duration less than 10 minutes"
+                          : "may not specify a duration larger than 2^32 seconds";
+    throw invalid(api::GroupResource{"authentication.k8s.io", "TokenRequest"}, "",
+                  {{"FieldValueInvalid", "spec.expirationSeconds",
+                    "Invalid value: " + std::to_string(wanted) + ": " + why}});
+}
+
 }  // namespace
 
 void serve_token_request(Context& context, const ExchangePtr& exchange) {
@@ -53,13 +66,7 @@ void serve_token_request(Context& context, const ExchangePtr& exchange) {
     const Newest account = newest_of(context, *exchange->kind, route.ns, route.name);
     if (account.object.is_null()) throw not_found(exchange->kind->resource(), route.name);
     const std::int64_t wanted = body["spec"]["expirationSeconds"].integer_or(usual_seconds);
-    if (wanted < least_seconds || wanted > most_seconds) {
-        throw StatusError(
-            Reason::invalid,
-            "TokenRequest.authentication.k8s.io \"" + route.name +
-                "\" is invalid: spec.expirationSeconds: Invalid value: " + std::to_string(wanted) +
-                ": may not specify a duration less than 10 minutes or larger than 2^32 seconds");
-    }
+    check_seconds(wanted);
     Value audiences = body["spec"]["audiences"];
     if (audiences.empty()) audiences = Value::array({Value(context.options.issuer)});
     const Time now = context.loop.now();
@@ -82,6 +89,7 @@ void serve_token_request(Context& context, const ExchangePtr& exchange) {
     body.set("apiVersion", "authentication.k8s.io/v1");
     body.at("metadata").set("name", route.name);
     body.at("metadata").set("namespace", route.ns);
+    body.at("metadata").set("uid", context.random.uuid());
     body.at("metadata").set("creationTimestamp", to_rfc3339(now));
     body.at("spec").set("audiences", audiences);
     body.at("spec").set("expirationSeconds", wanted);

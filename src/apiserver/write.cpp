@@ -40,8 +40,8 @@ enum class Tracking { record, already_done };
 Value tracked(Context& context, const Exchange& exchange, const api::Kind& kind,
               std::string_view subresource, const Value& before, Value after) {
     api::ApplyRequest request = apply_request(context, exchange);
-    // Of added kinds it is recorded in the version that the client sent.
-    const bool as_sent = kind.stored_schema != nullptr;
+    // Where versions differ in their names alone it is recorded in the one that the client sent.
+    const bool as_sent = kind.stored_schema != nullptr || (kind.custom && kind.convert == nullptr);
     request.api_version = as_sent ? api::to_api_version({kind.group, exchange.version->name})
                                   : stored_api_version(kind);
     request.subresource = subresource;
@@ -203,8 +203,12 @@ void write_anew(const WritingPtr& writing) {
 }
 
 void store_new(Writing& writing) {
-    if (!newest_of(writing.context, writing.kind, writing.ns(), writing.name()).object.is_null())
-        throw already_exists(writing.kind.resource(), writing.name());
+    const Newest there = newest_of(writing.context, writing.kind, writing.ns(), writing.name());
+    if (!there.object.is_null()) {
+        throw there.object["metadata"]["deletionTimestamp"].is_null()
+            ? already_exists(writing.kind.resource(), writing.name())
+            : still_being_deleted(writing.kind.resource(), writing.name());
+    }
     warn_of_host_name(*writing.exchange, writing.kind, writing.name());
     warn_of_finalizers(*writing.exchange, writing.kind, writing.object(), Value());
     if (writing.exchange->is_dry_run()) {

@@ -57,14 +57,26 @@ Value document_of(const Value& schema) {
     return document;
 }
 
-std::string warning_of(const Kind& kind, const Value& version) {
+/// What who asks for a deprecated version is told: also which one to use.
+std::string warning_of(const Kind& kind, const Value& version, const Value& versions) {
     if (!version["deprecated"].boolean_or(false)) return "";
     const std::string own = version["deprecationWarning"].text();
     if (!own.empty()) return own;
-    return kind.group + "/" + version["name"].text() + " " + kind.kind + " is deprecated";
+    const std::string name = version["name"].text();
+    std::string better;
+    for (const Value& other : versions.items()) {
+        const std::string candidate = other["name"].text();
+        if (!other["served"].boolean_or(false) || other["deprecated"].boolean_or(false)) continue;
+        if (!is_preferred_version(candidate, name)) continue;
+        if (better.empty() || is_preferred_version(candidate, better)) better = candidate;
+    }
+    const auto called = [&](const std::string& of) {
+        return kind.group + "/" + of + " " + kind.kind;
+    };
+    return called(name) + " is deprecated" + (better.empty() ? "" : "; use " + called(better));
 }
 
-Version version_of(Kind& kind, const Value& given) {
+Version version_of(Kind& kind, const Value& given, const Value& versions) {
     Version version;
     version.name = given["name"].text();
     const Value& schema = given["schema"]["openAPIV3Schema"];
@@ -74,7 +86,7 @@ Version version_of(Kind& kind, const Value& given) {
     version.document = std::make_shared<const Value>(document_of(schema));
     version.columns = columns_of(given);
     version.deprecated = given["deprecated"].boolean_or(false);
-    version.deprecation_warning = warning_of(kind, given);
+    version.deprecation_warning = warning_of(kind, given, versions);
     return version;
 }
 
@@ -167,7 +179,8 @@ Kind added_kind(const Value& crd) {
                 fields.push_back(path);
         }
         for (Version& version : kind.versions) {
-            if (version.name == given["name"].text_or("")) version = version_of(kind, given);
+            if (version.name == given["name"].text_or(""))
+                version = version_of(kind, given, crd["spec"]["versions"]);
         }
         if (!given["storage"].boolean_or(false)) continue;
         set_subresources(kind, given);

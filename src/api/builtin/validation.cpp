@@ -340,7 +340,7 @@ FieldErrors validate_priority_class(const Value& priority_class, const Value* ol
                                    "system use only. error: " +
                                        name + " is not a known system priority class"));
     }
-    if (!known && priority_class["value"].integer_or(0) > user_value_max) {
+    if (old == nullptr && !known && priority_class["value"].integer_or(0) > user_value_max) {
         errors.push_back(
             forbidden(root.child("value"), "maximum allowed value of a user defined priority is " +
                                                std::to_string(user_value_max)));

@@ -3,7 +3,7 @@ import base64
 
 from play import Play
 from session import JSON, MERGE, PROTOBUF, STRATEGIC, YAML, Session
-from subjects import OF_NAME
+from subjects import EVERY, OF_NAME
 
 REVIEW = "/apis/authorization.k8s.io/v1"
 
@@ -22,6 +22,16 @@ def health(s: Session) -> None:
     s.ask("POST", "/api")
     s.ask("GET", "/version", accept=YAML)
     s.ask("GET", "/version", accept="text/html")
+
+
+def discovery(s: Session) -> None:
+    """What is served, with which verbs and names."""
+    for root in sorted({each.root for each in EVERY}):
+        s.ask("GET", root)
+        if root.startswith("/apis/"):
+            s.ask("GET", root.rpartition("/")[0])
+    for root in ("/apis/authorization.k8s.io/v1", "/apis/authentication.k8s.io/v1", "/api", "/apis"):
+        s.ask("GET", root)
 
 
 def access(s: Session) -> None:
@@ -187,4 +197,4 @@ def nobody(s: Session) -> None:
     s.ask("POST", f"{REVIEW}/selfsubjectaccessreviews", {"spec": spec}, user="somebody")
 
 
-OF_SERVER = [health, access, tokens, parts_of_pods, namespaces, secrets_and_maps, protobuf, nobody]
+OF_SERVER = [health, discovery, access, tokens, parts_of_pods, namespaces, secrets_and_maps, protobuf, nobody]

@@ -4,6 +4,7 @@ import json
 from session import APPLY, JSON, MERGE, Session
 from servers import Answer
 from subjects import Subject
+from waiting import until
 
 
 class Play:
@@ -13,17 +14,33 @@ class Play:
         self.session, self.subject = session, subject
 
     def name(self, name: str) -> str:
-        return name if self.subject.namespaced else f"{self.session.ns}-{name}"
+        return name if self.subject.namespaced else f"{self.session.ns}-{name}{self.subject.suffix}"
 
     def path(self, name: str = "", sub: str = "") -> str:
         return self.subject.at(self.session.ns, self.name(name) if name else "", sub)
 
     def body(self, name: str, over: dict | None = None, **metadata) -> dict:
         made = self.subject.made(self.name(name), over, **metadata)
-        return json.loads(json.dumps(made).replace('"NS"', f'"{self.session.ns}"'))
+        made = json.dumps(made).replace('"NS"', f'"{self.session.ns}"')
+        return json.loads(made.replace('"NAME"', f'"{self.name(name).removesuffix(self.subject.suffix)}"'))
 
     def ask(self, method: str, path: str, body=None, **how) -> Answer:
-        return self.session.ask(method, path, body, **how)
+        answer = self.session.ask(method, path, body, **how)
+        if self.subject.kind == "CustomResourceDefinition" and method in ("POST", "PUT", "PATCH", "DELETE") and answer.status < 300:
+            until(f"what was written to {path} is in force", self.definitions_are_steady)
+        return answer
+
+    def definitions_are_steady(self) -> bool:
+        """A definition is established, or cleaned up, by controllers that write to it."""
+        listed = self.session.server.ask("GET", self.path(), headers={"Accept": JSON}).json["items"]
+        return all(self.is_steady(each) for each in listed if each["metadata"]["name"].startswith(f"{self.session.ns}-"))
+
+    @staticmethod
+    def is_steady(definition: dict) -> bool:
+        if "deletionTimestamp" in definition["metadata"]:
+            return "customresourcecleanup.apiextensions.k8s.io" not in definition["metadata"].get("finalizers", [])
+        return {"type": "Established", "status": "True"} in [
+            {key: each[key] for key in ("type", "status")} for each in definition.get("status", {}).get("conditions") or []]
 
     def create(self, name: str, over: dict | None = None, **how) -> Answer:
         return self.ask("POST", self.path(), self.body(name, over), **how)

@@ -14,6 +14,9 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
+# A part of an object that is repeated: Go writes its own fields there, in their order.
+VALUE = re.compile(r"^((?:Invalid|Unsupported|Duplicate) value: )[{\[].*: (?=[^:]*$)", re.DOTALL)
+
 
 @dataclasses.dataclass
 class Said:
@@ -65,9 +68,10 @@ class Difference:
     place: str
     theirs: str
     ours: str
+    code: int = 0  # With which the original answers; 0: a watch, whose lines are compared.
 
     def __str__(self) -> str:
-        return f"{self.case} | {self.request} | {self.place}: {self.theirs} | {self.ours}"
+        return f"{self.case} | {self.request} = {self.code} | {self.place}: {self.theirs} | {self.ours}"
 
     @property
     def where(self) -> str:
@@ -81,15 +85,42 @@ def shown(value) -> str:
     return json.dumps(value) if isinstance(value, (dict, list, str, int, float, bool, type(None))) else repr(value)
 
 
+# What lists of a server's own documents are about, whose order and length say nothing.
+NAMED = {"APIResourceList": ("resources", "name"), "APIGroupList": ("groups", "name")}
+
+
+def by_name(heard: dict) -> dict:
+    """The answer, in which the parts of a document of discovery stand under their names."""
+    body = heard.get("body")
+    field, key = NAMED.get(body.get("kind", "") if isinstance(body, dict) else "", ("", ""))
+    if not isinstance(body, dict) or not isinstance(body.get(field), list):
+        return faults(heard)
+    return {**heard, "body": {**body, field: {each[key]: {**each, **{name: sorted(each[name]) for name in ("verbs", "shortNames") if name in each}}
+                                              for each in body[field]}}}
+
+
+def plain(message: str) -> str:
+    """What is wrong, without the part that is repeated; which values may be is a set."""
+    message = VALUE.sub(r"\1<value>: ", message)
+    before, said, values = message.partition("supported values: ")
+    return before + said + ", ".join(sorted(values.split(", ")))
+
+
 def faults(heard: dict) -> dict:
-    """The answer, in which a refusal's causes are the set of what is wrong and where: their words are not compared."""
+    """The answer, in which what an invalid object is refused for is told once: where, for which reason, and in which words. The message
+    says the same in one line; of it the object's name is left."""
     body = heard.get("body")
     details = body.get("details") if isinstance(body, dict) and body.get("kind") == "Status" else None
     causes = details.get("causes") if isinstance(details, dict) else None
     if not isinstance(causes, list):
         return heard
-    named = {f"{each.get('reason', '')} at {each.get('field', '')}": True for each in causes}
-    return {**heard, "body": {**body, "details": {**details, "causes": named}}}
+    named: dict[str, set[str]] = {}  # Said twice is said once.
+    for each in causes:
+        named.setdefault(f"{each.get('reason', '')} at {each.get('field', '')}", set()).add(plain(each.get("message", "")))
+    message = body.get("message", "")
+    if body.get("reason") == "Invalid":
+        message = message.partition(" is invalid: ")[0]
+    return {**heard, "body": {**body, "message": message, "details": {**details, "causes": {name: sorted(named[name]) for name in named}}}}
 
 
 def differences(case: str, theirs: Session, ours: Session) -> list[Difference]:
@@ -100,10 +131,11 @@ def differences(case: str, theirs: Session, ours: Session) -> list[Difference]:
         if one.request != other.request:
             found.append(Difference(case, request, "the request", one.request, other.request))
             continue
-        different = parts(faults(one.heard), faults(other.heard))
+        different = parts(by_name(one.heard), by_name(other.heard))
         # One was taken and the other refused: all of the body follows from that.
         code = [part for part in different if part[0] == ".status"]
-        found += [Difference(case, request, place, shown(there).replace(theirs.ns, "NS"), shown(here).replace(ours.ns, "NS"))
+        found += [Difference(case, request, place, shown(there).replace(theirs.ns, "NS"), shown(here).replace(ours.ns, "NS"),
+                             one.heard.get("status", 0))
                   for place, there, here in code or different]
     if len(theirs.said) != len(ours.said):
         found.append(Difference(case, "", "the number of requests", str(len(theirs.said)), str(len(ours.said))))

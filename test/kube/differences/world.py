@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 
 import accepted
+import gadgets
 import subjects
 from servers import Server
 from session import Difference, Session, differences
@@ -27,14 +28,20 @@ class World:
         self.ran: set[str] = set()     # Tests that compared.
 
     def install_crds(self, program: pathlib.Path) -> None:
-        """Muster's own kinds, on the server that does not have them."""
+        """Muster's own kinds, on the server that does not have them; a user's, on both."""
         printed = subprocess.run([str(program), "crds", "--no-conversion", "-o", "json"], capture_output=True, text=True, check=True, timeout=60)
         for crd in json.loads(printed.stdout)["items"]:
             answer = self.theirs.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json.dumps(crd).encode(),
                                      {"Content-Type": "application/json"})
             assert answer.status == 201, answer.body
-        for each in subjects.OURS:
+        for server in (self.theirs, self.ours):
+            answer = server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json.dumps(gadgets.DEFINITION).encode(),
+                                {"Content-Type": "application/json"})
+            assert answer.status == 201, answer.body
+        for each in [*subjects.OURS, *subjects.USERS]:
             until(f"{each} is served", lambda: self.theirs.ask("GET", each.at("default")).status == 200)
+            # kubectl looks there for what it does not know.
+            until(f"{each} is described", lambda: f"apis/{each.api}" in self.theirs.ask("GET", "/openapi/v3").json["paths"])
 
     def session(self, server: Server, ns: str) -> Session:
         for path, kind, name in (("namespaces", "Namespace", ns), (f"namespaces/{ns}/serviceaccounts", "ServiceAccount", "default")):
@@ -64,7 +71,7 @@ class World:
 
     def is_accepted(self, text: str) -> bool:
         # All that fit are needed: which of them comes first says nothing.
-        fitting = [pattern for pattern, _ in accepted.DIFFERENCES if re.search(pattern, text)]
+        fitting = [pattern for pattern, _ in [*accepted.DIFFERENCES, *accepted.KUBECTL] if re.search(pattern, text)]
         with self.lock:
             self.needed.update(fitting)
         return bool(fitting)
