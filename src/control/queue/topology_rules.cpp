@@ -158,7 +158,8 @@ void check_layers(Asked& asked) {
         return;
     }
     if (whole->value.empty() || whole->value.size() > 3) {
-        asked.invalid(layers_annotation, "topology constraints must contain between 1 and 3 entries");
+        asked.invalid(layers_annotation,
+                      "topology constraints must contain between 1 and 3 entries");
         return;
     }
     check_layer_values(asked, whole->value);
