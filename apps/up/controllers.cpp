@@ -100,10 +100,11 @@ apiserver::Server::View pending_workloads(
 }  // namespace
 
 void add_controllers(control::Runner& runner, Loop& control_loop, apiserver::Server& server,
-                     Loop& server_loop, const control::ControlPlaneOptions& options) {
+                     Loop& server_loop, const control::ControlPlaneOptions& options,
+                     control::queue::Controllers controllers) {
     const auto questions =
         std::make_shared<control::Questions>(control::add_controllers(runner, options));
-    for (api::AdmissionHook& hook : control::admission_hooks(options.queues.jobs))
+    for (api::AdmissionHook& hook : control::admission_hooks(options.queues.jobs, controllers))
         server.add_admission(std::move(hook));
     const auto ask = [&control_loop, &server_loop, questions](
                          Ask question, std::shared_ptr<net::Responder> responder) {

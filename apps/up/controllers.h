@@ -10,6 +10,7 @@ namespace muster::up {
 /// Adds controllers, planners, admission and the answers of `why`. Before either starts. The loops
 /// are those of the runner and of the server.
 void add_controllers(control::Runner& runner, Loop& control_loop, apiserver::Server& server,
-                     Loop& server_loop, const control::ControlPlaneOptions& options);
+                     Loop& server_loop, const control::ControlPlaneOptions& options,
+                     control::queue::Controllers controllers);
 
 }  // namespace muster::up

@@ -250,7 +250,9 @@ void Parts::make_controllers() {
     options.queues = prepared_.config.queues;
     options.metrics = metrics_;
     options.stopwatch = steady_time;
-    add_controllers(*runner_, control_loop_, *server_, state_loop_, options);
+    using control::queue::Controllers;
+    add_controllers(*runner_, control_loop_, *server_, state_loop_, options,
+                    options_.api_only ? Controllers::none : Controllers::run);
 }
 
 void Parts::make_agent() {

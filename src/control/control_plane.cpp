@@ -64,10 +64,11 @@ std::vector<api::GroupResource> explainable() {
     return queue::explainable();
 }
 
-std::vector<api::AdmissionHook> admission_hooks(const queue::JobRules& jobs) {
+std::vector<api::AdmissionHook> admission_hooks(const queue::JobRules& jobs,
+                                                queue::Controllers controllers) {
     std::vector<api::AdmissionHook> hooks = cluster_admission();
     hooks.push_back(apps::apps_admission());
-    for (api::AdmissionHook& hook : queue::admission_hooks(jobs))
+    for (api::AdmissionHook& hook : queue::admission_hooks(jobs, controllers))
         hooks.push_back(std::move(hook));
     for (api::AdmissionHook& hook : appwrapper::admission_hooks())
         hooks.push_back(std::move(hook));

@@ -10,6 +10,7 @@
 #include "api/admission.h"
 #include "base/metrics.h"
 #include "control/cluster/cluster.h"
+#include "control/queue/hooks.h"
 #include "control/queue/settings.h"
 #include "control/queue/visibility.h"
 #include "control/runner.h"
@@ -65,6 +66,7 @@ Questions add_operator_controllers(Runner& runner, const ControlPlaneOptions& op
 std::vector<api::GroupResource> explainable();
 
 /// The admission functions, in the order in which they run.
-std::vector<api::AdmissionHook> admission_hooks(const queue::JobRules& jobs = {});
+std::vector<api::AdmissionHook> admission_hooks(
+    const queue::JobRules& jobs = {}, queue::Controllers controllers = queue::Controllers::run);
 
 }  // namespace muster::control

@@ -249,7 +249,7 @@ Admission warn_of_what_is_not_obeyed(const AdmissionRequest& request) {
     return admission;
 }
 
-std::vector<api::AdmissionHook> admission_hooks(const JobRules& rules) {
+std::vector<api::AdmissionHook> admission_hooks(const JobRules& rules, Controllers controllers) {
     const auto concerns = [rules](const AdmissionRequest& request) {
         const JobKind* kind = job_kind_of(request);
         return kind != nullptr && manages(rules, *kind) &&
@@ -275,7 +275,7 @@ std::vector<api::AdmissionHook> admission_hooks(const JobRules& rules) {
     add_with_rules(check_changed_job);
     add(warn_of_managed_label);
     add_with_rules(suspend_unlabelled_job);
-    hooks.emplace_back(hold_new_queue);
+    if (controllers == Controllers::run) hooks.emplace_back(hold_new_queue);
     hooks.emplace_back(warn_of_what_is_not_obeyed);
     return hooks;
 }

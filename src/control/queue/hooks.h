@@ -32,7 +32,11 @@ api::Admission hold_new_queue(const api::AdmissionRequest& request);
 /// so are forms of a Workload that are on their way out.
 api::Admission warn_of_what_is_not_obeyed(const api::AdmissionRequest& request);
 
+/// Without controllers nothing is held: nobody would let it go.
+enum class Controllers { run, none };
+
 /// All of them, in order, those of jobs for the jobs that the rules speak of.
-std::vector<api::AdmissionHook> admission_hooks(const JobRules& rules = {});
+std::vector<api::AdmissionHook> admission_hooks(const JobRules& rules = {},
+                                                Controllers controllers = Controllers::run);
 
 }  // namespace muster::control::queue

@@ -213,6 +213,9 @@ TEST_CASE("queues and flavors cannot go while they are used, from their creation
     const Value let_go = api::parsed_yaml("{metadata: {name: x}, spec: {}}");
     const Admission later = door.enter(flavors, let_go, let_go);
     CHECK((*later.changed)["metadata"]["finalizers"].is_null());
+    // Where nobody lets anything go nothing is held.
+    for (const api::AdmissionHook& hook : admission_hooks({}, Controllers::none))
+        CHECK_FALSE(hook(door.request(flavors, let_go)).changed);
 }
 
 TEST_CASE("what of a queue is kept and not obeyed is told when it is written") {
