@@ -212,7 +212,7 @@ DIFFERENCES: list[tuple[str, str]] = [
     (r"^watches \S+ \| 20 WATCH .*events\[\d+\]\.object\.(rows|metadata\.annotations): ", BOOKMARKS),
     (r"^nobody \| 16 POST \S+/selfsubjectaccessreviews = 201 \| \.body\.metadata: {\"managedFields\"", REVIEWS),
     (r"^nobody \| 11 GET /api = 200 \| \S+serverAddress: ", SELF),
-    (r"^watches_refused localqueues\S* \| 13 GET .*too old resource version", HISTORY),
+    (r"^watches_refused (localqueues|gadgets)\S* \| 13 GET .*too old resource version", HISTORY),
 ]
 
 # What is met with kubectl alone; "kubectl WORDS" stands there for METHOD and PATH, and what it ends with for the code.
