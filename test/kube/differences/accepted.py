@@ -96,7 +96,7 @@ DIFFERENCES: list[tuple[str, str]] = [
     (r"^(access|tokens) .* = 201 \| \.body\.status\.user(Info)?\.extra: {\"authentication.kubernetes.io/credential-id\": .*} \| \(absent\)$", CREDENTIAL),
     (r"^tokens .* = 201 \| \.body\.(spec|status)\.audiences\[0\]: \"https://kubernetes.default.svc\" \| \"https://kubernetes.default.svc.cluster.local\"$", SELF),
     (r"^tokens .* = 201 \| \.body\.spec\.boundObjectRef: null \| \(absent\)$", EMPTY),
-    (r"^tokens \| 15 POST .* = 201 \| \.body\.status\.error: \"\[invalid bearer token, token audiences .* \| \"invalid bearer token\"$", REVIEWS),
+    (r"^tokens \| (15|20) POST .* = 201 \| \.body\.status\.error: \"\[invalid bearer token, token audiences .* \| \"invalid bearer token\"$", REVIEWS),
     (r"^\w+ customresourcedefinitions\S* .*\.body\.(\S*\.)?(status\.(acceptedNames|conditions)\S*|metadata\.(managedFields\S*|resourceVersion)): ", MOMENT),
     (r"^(dry_runs|deletions|finalizers|life|many_go|conflicts) customresourcedefinitions\S* .* = 20[02] \| \.body\.(\S*\.)?"
      r"metadata\.(generation: \d \| \d|deletionGracePeriodSeconds: \(absent\) \| 0|finalizers: .*customresourcecleanup.*)$", ENDING),
