@@ -96,7 +96,7 @@ DIFFERENCES: list[tuple[str, str]] = [
     (r"^(access|tokens) .* = 201 \| \.body\.status\.user(Info)?\.extra: {\"authentication.kubernetes.io/credential-id\": .*} \| \(absent\)$", CREDENTIAL),
     (r"^tokens .* = 201 \| \.body\.(spec|status)\.audiences\[0\]: \"https://kubernetes.default.svc\" \| \"https://kubernetes.default.svc.cluster.local\"$", SELF),
     (r"^tokens .* = 201 \| \.body\.spec\.boundObjectRef: null \| \(absent\)$", EMPTY),
-    (r"^tokens \| 15 POST .* = 201 \| \.body\.status\.error: \"\[invalid bearer token, token audiences .* \| \"invalid bearer token\"$", REVIEWS),
+    (r"^tokens \| (15|20) POST .* = 201 \| \.body\.status\.error: \"\[invalid bearer token, token audiences .* \| \"invalid bearer token\"$", REVIEWS),
     (r"^\w+ customresourcedefinitions\S* .*\.body\.(\S*\.)?(status\.(acceptedNames|conditions)\S*|metadata\.(managedFields\S*|resourceVersion)): ", MOMENT),
     (r"^(dry_runs|deletions|finalizers|life|many_go|conflicts) customresourcedefinitions\S* .* = 20[02] \| \.body\.(\S*\.)?"
      r"metadata\.(generation: \d \| \d|deletionGracePeriodSeconds: \(absent\) \| 0|finalizers: .*customresourcecleanup.*)$", ENDING),
@@ -212,7 +212,7 @@ DIFFERENCES: list[tuple[str, str]] = [
     (r"^watches \S+ \| 20 WATCH .*events\[\d+\]\.object\.(rows|metadata\.annotations): ", BOOKMARKS),
     (r"^nobody \| 16 POST \S+/selfsubjectaccessreviews = 201 \| \.body\.metadata: {\"managedFields\"", REVIEWS),
     (r"^nobody \| 11 GET /api = 200 \| \S+serverAddress: ", SELF),
-    (r"^watches_refused localqueues\S* \| 13 GET .*too old resource version", HISTORY),
+    (r"^watches_refused (localqueues|gadgets)\S* \| 13 GET .*too old resource version", HISTORY),
 ]
 
 # What is met with kubectl alone; "kubectl WORDS" stands there for METHOD and PATH, and what it ends with for the code.

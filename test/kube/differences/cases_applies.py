@@ -2,8 +2,8 @@
 import json
 
 from play import Play
-from session import APPLY, JSON_PATCH, STRATEGIC
-from subjects import OF_NAME, merged
+from session import APPLY, JSON_PATCH, STRATEGIC, TABLE
+from subjects import EVERY, OF_NAME, merged
 
 
 def owners(p: Play) -> None:
@@ -142,5 +142,34 @@ def client_side_moves_over(p: Play) -> None:
     c.get("a")
 
 
+def two_versions(p: Play) -> None:
+    """One object, written and read in two versions of its kind that differ in name, or in a default, only."""
+    for kind in ("Gadget", "ResourceFlavor", "Topology", "RayCluster"):
+        older, newer = sorted([each for each in EVERY if each.kind == kind], key=lambda each: each is OF_NAME[kind])
+        new, old = Play(p.session, newer), Play(p.session, older)
+        new.create("a")
+        old.get("a")
+        old.list(accept=TABLE)
+        old.patch("a", {"metadata": {"labels": {"by": "old"}}}, manager="writer")
+        new.patch("a", {"metadata": {"annotations": {"by": "new"}}}, manager="writer")
+        new.get("a")
+        old.apply("a", by="one", force="true")
+        new.apply("a", by="one", force="true")
+        new.apply("a", {"metadata": {"labels": {"by": "new"}}}, by="two")
+        new.apply("a", {"metadata": {"labels": {"by": "new"}}}, by="two", force="true")
+        old.get("a")
+        old.put("a", old.fresh("a"), manager="putter")
+        new.put("a", new.fresh("a"), manager="putter")
+        old.put("a", new.fresh("a"))
+        if newer.scale:
+            old.patch("a", {"spec": {"replicas": 3}}, sub="scale")
+            new.get("a", "scale")
+        old.create("b")
+        new.get("b")
+        new.list()
+        old.delete("a", {"propagationPolicy": "Background"})
+        new.get("a")
+
+
 OF_EVERY_KIND = [owners, words]
-CASES = [lists_in_pods, of_services, finalizers_and_owners, client_side_moves_over]
+CASES = [lists_in_pods, of_services, finalizers_and_owners, client_side_moves_over, two_versions]

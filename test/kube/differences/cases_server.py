@@ -76,6 +76,9 @@ def tokens(s: Session) -> None:
         token = made.json["status"]["token"]
         s.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": token}})
         s.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": token, "audiences": ["nothing"]}})
+    of_two = s.ask("POST", f"{account}/token", {"spec": {"audiences": ["a", "b"]}})
+    for asked in (["b"], ["nothing", "b"], ["b", "a"], []):
+        s.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": of_two.json["status"]["token"], "audiences": asked}})
 
 
 def parts_of_pods(s: Session) -> None:
