@@ -100,6 +100,25 @@ TEST_CASE("labels add a role to view, and so to edit") {
     }
 }
 
+TEST_CASE("who may ask about one namespace hears nothing of another") {
+    TestServer server;
+    const auto ask = [&](const std::string& metadata, const std::string& about) {
+        return server.post(
+            "/apis/authorization.k8s.io/v1/namespaces/default/"
+            "localsubjectaccessreviews",
+            R"({"metadata":{)" + metadata +
+                R"(},"spec":{"user":"ann","resourceAttributes":{"namespace":")" + about +
+                R"(","verb":"get","resource":"pods"}}})");
+    };
+    CHECK(ask("", "default")->status == 201);
+    CHECK(ask(R"("namespace":"default")", "default")->status == 201);
+    const ReplyPtr elsewhere = ask(R"("namespace":"other")", "other");
+    CHECK(elsewhere->status == 400);
+    CHECK(elsewhere->json()["message"].text() ==
+          "the namespace of the provided object does not match the namespace sent on the request");
+    CHECK(ask("", "other")->status == 422);
+}
+
 TEST_CASE("nobody gives rights that they do not have") {
     TestServer server;
     grant(server, "admin", "ann");

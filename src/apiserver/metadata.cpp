@@ -140,16 +140,20 @@ bool is_standard_finalizer(std::string_view name) {
     return name == "kubernetes" || name == "orphan" || name == "foregroundDeletion";
 }
 
+void check_namespace(const Exchange& exchange, const Value& object) {
+    const std::string ns = object["metadata"]["namespace"].text();
+    if (!ns.empty() && ns != exchange.route.ns) {
+        throw bad_request(
+            "the namespace of the provided object does not match the namespace sent on the "
+            "request");
+    }
+}
+
 void fill_new_name(Context& context, Exchange& exchange, Value& object) {
     const api::Kind& kind = *exchange.kind;
     Value& metadata = object.at("metadata");
     if (kind.namespaced) {
-        const std::string given = metadata["namespace"].text();
-        if (!given.empty() && given != exchange.route.ns) {
-            throw bad_request(
-                "the namespace of the provided object does not match the namespace sent on the "
-                "request");
-        }
+        check_namespace(exchange, object);
         metadata.set("namespace", exchange.route.ns);
     } else {
         metadata.erase("namespace");
@@ -241,12 +245,7 @@ void check_place(const Exchange& exchange, const Value& object) {
         throw bad_request("the name of the object (" + name +
                           ") does not match the name on the URL (" + exchange.route.name + ")");
     }
-    const std::string ns = object["metadata"]["namespace"].text();
-    if (exchange.kind->namespaced && !ns.empty() && ns != exchange.route.ns) {
-        throw bad_request(
-            "the namespace of the provided object does not match the namespace sent on the "
-            "request");
-    }
+    if (exchange.kind->namespaced) check_namespace(exchange, object);
 }
 
 void check_no_uid(const Exchange& exchange, const Value& object) {

@@ -26,6 +26,9 @@ enum class Given { as_whole, by_patch };
 void carry_metadata(const api::Kind& kind, const api::Value& old, store::Revision revision,
                     Given given, api::Value& object);
 
+/// One that names a namespace names that of the path. Throws StatusError (400).
+void check_namespace(const Exchange& exchange, const api::Value& object);
+
 /// An object that is written must be the one that the path names. Throws StatusError (400).
 void check_place(const Exchange& exchange, const api::Value& object);
 

@@ -10,6 +10,7 @@
 #include "apiserver/answer.h"
 #include "apiserver/authenticate.h"
 #include "apiserver/decode.h"
+#include "apiserver/metadata.h"
 #include "apiserver/status_error.h"
 
 namespace muster::apiserver {
@@ -54,6 +55,8 @@ api::FieldError wrong(const char* field, const Value& value, const std::string& 
 
 /// What an access review may not be. Throws StatusError.
 void check_access_review(const Exchange& exchange, const api::Kind& kind, const Value& review) {
+    // Who may ask in one namespace asks about that one.
+    if (!exchange.route.ns.empty()) check_namespace(exchange, review);
     const Value& spec = review["spec"];
     const Value& resource = spec["resourceAttributes"];
     const Value& other = spec["nonResourceAttributes"];
@@ -82,8 +85,7 @@ void check_access_review(const Exchange& exchange, const api::Kind& kind, const 
         errors.push_back(wrong("metadata", review["metadata"],
                                local ? "must be empty except for namespace" : "must be empty"));
     }
-    const std::string ns(review["metadata"]["namespace"].text_or(exchange.route.ns));
-    if (local && !resource.is_null() && resource["namespace"].text() != ns) {
+    if (local && !resource.is_null() && resource["namespace"].text() != exchange.route.ns) {
         errors.push_back(wrong("spec.resourceAttributes.namespace",
                                Value(resource["namespace"].text()),
                                "must match metadata.namespace"));
@@ -132,6 +134,7 @@ Value token_status(Context& context, const Value& spec) {
     std::optional<User> user;
     Value audiences = Value::array();
     for (const Value& audience : asked.items()) {
+        if (audience.text().empty()) continue;
         auto found = user_of_token(context, token, audience.text());
         if (!found) continue;
         user = std::move(found);

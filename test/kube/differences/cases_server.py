@@ -60,6 +60,8 @@ def access(s: Session) -> None:
     s.ask("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
     s.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "nonsense"}})
     s.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {}})
+    for ns, about in (("default", "default"), ("default", s.ns), (s.ns, "default")):
+        s.ask("POST", local, {"metadata": {"namespace": ns}, "spec": {"user": "a", "resourceAttributes": {**of, "namespace": about}}})
 
 
 def tokens(s: Session) -> None:
