@@ -1,11 +1,13 @@
 // control/queue/hooks.cpp - admission of jobs.
 #include "control/queue/hooks.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "api/denial.h"
+#include "api/kueue/admission_gates.h"
 #include "control/queue/integration.h"
 #include "control/queue/job_rules.h"
 #include "control/queue/managed.h"
@@ -114,6 +116,20 @@ void append(FieldErrors more, FieldErrors& errors) {
         errors.push_back(std::move(error));
 }
 
+/// What was wrong with a job that was judged before is not newly wrong: a rule may be younger than
+/// the job, which must still be started, stopped and let go (docs/deviations.md).
+void drop_old_faults(const JobKind& kind, const Value& before, FieldErrors& errors) {
+    if (errors.empty()) return;
+    FieldErrors old;
+    check_as_made(kind, before, old);
+    if (kind.check != nullptr) append(kind.check(before), old);
+    std::erase_if(errors, [&](const api::FieldError& error) {
+        return std::any_of(old.begin(), old.end(), [&](const api::FieldError& each) {
+            return each.field == error.field && each.text == error.text;
+        });
+    });
+}
+
 bool starts_when_unsuspended(const JobKind& kind) {
     return kind.start == JobKind::Start::unsuspended;
 }
@@ -161,7 +177,7 @@ Admission check_new_job(const AdmissionRequest& request, const JobRules& rules) 
     if (is_judged && kind->check != nullptr) errors = kind->check(request.object);
     if (!is_judged || !is_left_alone(*kind, request.object)) {
         check_as_made(*kind, request.object, errors);
-        check_gates(nullptr, request.object, errors);
+        api::check_admission_gates(nullptr, request.object, errors);
     }
     return denied(*kind, std::move(errors));
 }
@@ -170,7 +186,8 @@ Admission check_changed_job(const AdmissionRequest& request, const JobRules& rul
     const JobKind* kind = job_kind_of(request);
     if (kind == nullptr || request.operation != AdmissionRequest::Operation::update) return {};
     const bool is_judged = judges(rules, *kind, request.object);
-    if (!is_judged && !judges(rules, *kind, request.old)) return {};
+    const bool was_judged = judges(rules, *kind, request.old);
+    if (!is_judged && !was_judged) return {};
     const bool is_serving = kind->start == JobKind::Start::by_pods;
     const bool is_free = is_left_alone(*kind, request.object);
     if (is_serving && is_free) return {};
@@ -183,12 +200,13 @@ Admission check_changed_job(const AdmissionRequest& request, const JobRules& rul
     }
     if (!is_free && !is_judged_by_change(*kind)) check_as_made(*kind, request.object, errors);
     if (is_judged_by_change(*kind)) check_pod_sets(*kind, request.object, errors);
-    check_gates(&request.old, request.object, errors);
+    api::check_admission_gates(&request.old, request.object, errors);
     if (is_judged && kind->check_change != nullptr) {
         append(kind->check_change(request.old, request.object), errors);
     } else if (is_judged && kind->check != nullptr) {
         append(kind->check(request.object), errors);
     }
+    if (was_judged) drop_old_faults(*kind, request.old, errors);
     if (kind->check_queued_change != nullptr && is_queued(rules, *kind, request))
         append(kind->check_queued_change(request), errors);
     return denied(*kind, std::move(errors));

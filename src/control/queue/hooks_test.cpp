@@ -167,6 +167,25 @@ TEST_CASE("a RayJob that leaves its cluster behind is refused by the queue") {
     CHECK_FALSE(door.enter(ray_jobs, job("shutdownAfterJobFinishes: true, " + cluster)).denied);
 }
 
+TEST_CASE("what a rule that is younger than a job refuses keeps nobody from letting it go") {
+    Door door;
+    const auto pod = [](const std::string& more, const std::string& prebuilt) {
+        return api::parsed_yaml(
+            "{metadata: {name: p, namespace: team, labels: {kueue.x-k8s.io/managed: 'true', "
+            "kueue.x-k8s.io/queue-name: q, kueue.x-k8s.io/pod-group-name: a, "
+            "kueue.x-k8s.io/prebuilt-workload-name: " +
+            prebuilt + "}, annotations: {kueue.x-k8s.io/pod-group-total-count: '1'}" + more +
+            "}, spec: {containers: [{name: main}]}}");
+    };
+    const std::string held = ", finalizers: [kueue.x-k8s.io/managed]";
+    const Value old = pod(held, "b");
+    REQUIRE(door.enter(pods, pod("", "b")).denied);
+    CHECK_FALSE(door.enter(pods, pod("", "b"), old).denied);
+    // Another fault is its own.
+    const Admission worse = door.enter(pods, pod("", "c"), pod(held, "a"));
+    REQUIRE(worse.denied);
+}
+
 Value wrapper(const std::string& wrapped) {
     return api::parsed_yaml(
         "{apiVersion: workload.codeflare.dev/v1beta1, kind: AppWrapper, metadata: {name: aw, "

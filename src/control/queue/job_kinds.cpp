@@ -75,15 +75,11 @@ Value head_template(const Value& job) {
     return ray::head_template(job["spec"]);
 }
 
-bool is_elastic(const Value& object) {
-    return object["metadata"]["annotations"][elastic_annotation].text_or("") == "true";
-}
-
 /// Who grows by himself does so in slices.
 void check_autoscaling(const Value& object, const Value& spec, const std::string& path,
                        std::string_view refusal, FieldErrors& errors) {
     const Value& autoscaling = spec["enableInTreeAutoscaling"];
-    if (autoscaling.boolean_or(false) && !is_elastic(object))
+    if (autoscaling.boolean_or(false) && !asks_to_be_elastic(object))
         errors.push_back(invalid_at(path + ".enableInTreeAutoscaling", autoscaling, refusal));
 }
 
@@ -129,7 +125,7 @@ FieldErrors check_ray_cluster_change(const Value& before, const Value& cluster) 
     FieldErrors errors = check_ray_cluster(cluster);
     const bool was_gated =
         has_gate(before["spec"]["headGroupSpec"]["template"], elastic_annotation);
-    if (!is_elastic(cluster) || (is_elastic(before) && !was_gated)) return errors;
+    if (!asks_to_be_elastic(cluster) || (asks_to_be_elastic(before) && !was_gated)) return errors;
     const Value& groups = cluster["spec"]["workerGroupSpecs"];
     for (std::size_t i = 0; i < groups.size(); ++i) {
         check_elastic_gate(groups[i]["template"],

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
-#include "api/kueue/admission_gates.h"
 #include "base/dns_name.h"
 #include "base/text.h"
 #include "control/queue/identifiers.h"
@@ -45,10 +43,6 @@ std::string kind_text(const JobKind& kind) {
            ", Kind=" + std::string(kind.kind);
 }
 
-bool is_elastic(const Value& object) {
-    return annotation_of(object, elastic_annotation).text_or("") == "true";
-}
-
 void check_prebuilt(const JobKind& kind, const Value& job, FieldErrors& errors) {
     check_prebuilt_name(job, errors);
     if (prebuilt_of(job).empty() || kind.prebuilt == JobKind::Support::yes) return;
@@ -81,7 +75,7 @@ bool has_leaders(const JobKind& kind) {
 
 /// What pods ask of topologies is kept when they start, and a job that grows starts again.
 void check_elastic_topologies(const JobKind& kind, const Value& job, FieldErrors& errors) {
-    if (kind.elastic == JobKind::Support::no || !is_elastic(job)) return;
+    if (kind.elastic == JobKind::Support::no || !asks_to_be_elastic(job)) return;
     for (const PodSet& set : pod_sets_of(kind, job)) {
         if (set.place.empty() || topology_request_of(set.pod_template).is_null()) continue;
         const std::string path = metadata_path(set) + ".annotations";
@@ -130,7 +124,7 @@ void check_min_parallelism(const Value& job, FieldErrors& errors) {
         errors.push_back(invalid_at(path, Value(*least),
                                     "should be between 0 and " + std::to_string(pods_of(job) - 1)));
     }
-    if (is_elastic(job)) {
+    if (asks_to_be_elastic(job)) {
         errors.push_back(
             invalid_at(path, text, "partial admission and elastic job cannot be used together"));
     }
@@ -161,6 +155,10 @@ void check_equal_completions(const Value& job, FieldErrors& errors) {
 }
 
 }  // namespace
+
+bool asks_to_be_elastic(const Value& job) {
+    return annotation_of(job, elastic_annotation).text_or("") == "true";
+}
 
 std::optional<std::int64_t> parse_go_integer(std::string_view text) {
     if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
@@ -209,7 +207,7 @@ void check_name_in_label(const Value& object, std::string_view label, FieldError
 }
 
 void check_elastic(const JobKind& kind, const Value& job, FieldErrors& errors) {
-    if (!is_elastic(job) || kind.elastic == JobKind::Support::yes) return;
+    if (!asks_to_be_elastic(job) || kind.elastic == JobKind::Support::yes) return;
     errors.push_back(forbidden_at(annotation_path(elastic_annotation),
                                   "elastic job is not supported for " + quoted(kind_text(kind))));
 }
@@ -248,8 +246,8 @@ void check_label_changes(const JobKind& kind, const Value& before, const Value& 
             invalid_at(label_path(queue_name_label), Value(""),
                        "queue-name must not be empty in namespace with default queue"));
     }
-    const bool was_elastic = is_elastic(before);
-    const bool stays_elastic = is_elastic(now);
+    const bool was_elastic = asks_to_be_elastic(before);
+    const bool stays_elastic = asks_to_be_elastic(now);
     if (waits || was_elastic) {
         check_prebuilt(kind, now, errors);
     } else {
@@ -314,10 +312,6 @@ void check_pod_sets(const JobKind& kind, const Value& job, FieldErrors& errors) 
             check_slice_bound(set.pod_template["metadata"], metadata_path(set), set.count, errors);
     }
     if (has_leaders(kind)) check_pod_set_groups(grouped, errors);
-}
-
-void check_gates(const Value* before, const Value& now, FieldErrors& errors) {
-    api::check_admission_gates(before, now, errors);
 }
 
 }  // namespace muster::control::queue

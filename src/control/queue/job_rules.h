@@ -50,9 +50,8 @@ void check_labels(const JobKind& kind, const api::Value& job, FieldErrors& error
 void check_label_changes(const JobKind& kind, const api::Value& before, const api::Value& now,
                          DefaultQueue in_namespace, FieldErrors& errors);
 
-/// Who keeps a job out of the queue is said when it is made (`before` is null); later they can only
-/// let it go.
-void check_gates(const api::Value* before, const api::Value& now, FieldErrors& errors);
+/// By its annotation, whether its kind can be or not.
+bool asks_to_be_elastic(const api::Value& job);
 
 /// Whether the change of a priority class is one that a job may take.
 enum class Waits { no, yes };

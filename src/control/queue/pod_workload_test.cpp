@@ -112,7 +112,7 @@ TEST_CASE("pods and what serves must find a queue only where the settings name t
     CHECK_FALSE(named.workload_of("db")->value["spec"].has("queueName"));
 }
 
-TEST_CASE("a waiting group follows its pods' queue, class, gates and time limit") {
+TEST_CASE("a waiting group follows its pods' class and time limit") {
     Ruled world;
     world.job("holder", "cpu: 9");
     world.put(workload_priority_classes,
@@ -125,14 +125,32 @@ TEST_CASE("a waiting group follows its pods' queue, class, gates and time limit"
     for (const char* name : {"a", "b"}) {
         world.patch(world.find(pods, "team", name),
                     "{metadata: {labels: {kueue.x-k8s.io/max-exec-time-seconds: '60', "
-                    "kueue.x-k8s.io/priority-class: high}, "
-                    "annotations: {kueue.x-k8s.io/admission-gated-by: example.com/a}}}");
+                    "kueue.x-k8s.io/priority-class: high}}}");
     }
     world.rest();
     const Value& spec = world.gang()->value["spec"];
     CHECK(spec["maximumExecutionTimeSeconds"].integer_or(0) == 60);
     CHECK(spec["priority"].integer_or(0) == 100);
-    CHECK(world.gang()->annotation(admission_gates_annotation) == "example.com/a");
+}
+
+TEST_CASE("gates of a Workload only go, as those of its job do") {
+    const auto gated = [](const std::string& gates) {
+        return api::parsed_yaml("{metadata: {annotations: {kueue.x-k8s.io/admission-gated-by: '" +
+                                gates + "'}}}");
+    };
+    const auto left = [&](const std::string& of_job, const std::string& had) {
+        Value workload = gated(had);
+        follow_gates(gated(of_job), workload);
+        return workload["metadata"]["annotations"][admission_gates_annotation].text_or("none");
+    };
+    CHECK(left("a.io/x, b.io/y", "a.io/x,b.io/y") == "a.io/x,b.io/y");
+    CHECK(left("b.io/y", "a.io/x, b.io/y") == "b.io/y");
+    CHECK(left("", "a.io/x") == "none");
+    // Somebody let it go on the Workload: it does not come back.
+    CHECK(left("a.io/x,b.io/y", "b.io/y") == "b.io/y");
+    Value free = Value::object();
+    follow_gates(gated("a.io/x"), free);
+    CHECK(free.empty());
 }
 
 TEST_CASE("a Workload made beforehand that asks for something else ends, and its pod with it") {

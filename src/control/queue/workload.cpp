@@ -1,6 +1,7 @@
 // control/queue/workload.cpp - Workloads of jobs.
 #include "control/queue/workload.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -158,7 +159,10 @@ Value new_workload(const JobKind& kind, const kube::Object& job,
                                 {"kind", "Workload"},
                                 {"metadata", std::move(metadata)},
                                 {"spec", std::move(spec)}});
-    follow_gates_and_limit(job.value, made);
+    follow_limit(job.value, made);
+    const Value& gates = job.value["metadata"]["annotations"][admission_gates_annotation];
+    if (!gates.text_or("").empty())
+        made.at("metadata").at("annotations").set(admission_gates_annotation, gates);
     return made;
 }
 
@@ -169,18 +173,35 @@ void copy_labels(const std::vector<std::string>& labels, const Value& job, Value
     }
 }
 
-void follow_gates_and_limit(const Value& job, Value& workload) {
-    const Value& metadata = job["metadata"];
-    if (const auto limit = parse_integer(metadata["labels"][max_time_label].text_or(""))) {
+void follow_limit(const Value& job, Value& workload) {
+    if (const auto limit = parse_integer(job["metadata"]["labels"][max_time_label].text_or(""))) {
         workload.at("spec").set("maximumExecutionTimeSeconds", *limit);
     } else {
         workload.at("spec").erase("maximumExecutionTimeSeconds");
     }
-    const std::string gates = metadata["annotations"][admission_gates_annotation].text();
-    if (!gates.empty()) {
-        workload.at("metadata").at("annotations").set(admission_gates_annotation, gates);
-    } else if (workload["metadata"]["annotations"].has(admission_gates_annotation)) {
-        workload.at("metadata").at("annotations").erase(admission_gates_annotation);
+}
+
+void follow_gates(const Value& job, Value& workload) {
+    const std::string said = workload["metadata"]["annotations"][admission_gates_annotation].text();
+    if (said.empty()) return;
+    const std::string asked = job["metadata"]["annotations"][admission_gates_annotation].text();
+    std::vector<std::string> left;
+    bool is_whole = true;
+    for (const std::string_view gate : split(said, ',')) {
+        const auto gates = split(asked, ',');
+        if (std::any_of(gates.begin(), gates.end(),
+                        [&](std::string_view each) { return trim(each) == trim(gate); })) {
+            left.emplace_back(trim(gate));
+        } else {
+            is_whole = false;
+        }
+    }
+    if (is_whole) return;
+    Value& annotations = workload.at("metadata").at("annotations");
+    if (left.empty()) {
+        annotations.erase(admission_gates_annotation);
+    } else {
+        annotations.set(admission_gates_annotation, join(left, ","));
     }
 }
 
@@ -188,7 +209,8 @@ void follow_metadata(const kube::Cache& seen, const Value& job, const std::vecto
                      Value& workload) {
     Value& spec = workload.at("spec");
     set_queue(spec, queue_name_of(job));
-    follow_gates_and_limit(job, workload);
+    follow_gates(job, workload);
+    follow_limit(job, workload);
     const auto priority = priority_of(seen, job, pod_sets);
     const auto* found = std::get_if<Priority>(&priority);
     if (found == nullptr || (found->reference == spec["priorityClassRef"] &&

@@ -47,8 +47,12 @@ api::Value new_workload(const JobKind& kind, const kube::Object& job,
 void copy_labels(const std::vector<std::string>& labels, const api::Value& job,
                  api::Value& workload);
 
-/// The admission gates and the time limit that a job asks for, put into its Workload.
-void follow_gates_and_limit(const api::Value& job, api::Value& workload);
+/// The time limit that a job asks for, put into its Workload.
+void follow_limit(const api::Value& job, api::Value& workload);
+
+/// Of the gates of its Workload those stay that the job still names: gates are said when an object
+/// is made, later they only go.
+void follow_gates(const api::Value& job, api::Value& workload);
 
 /// What a waiting Workload follows of its job or pod beside the templates: queue, gates, time limit
 /// and priority. A priority class that is missing changes nothing.
