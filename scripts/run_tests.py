@@ -9,7 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUITES = ["unit", "sim", "docs", "kubectl", "kube", "e2e"]
-LONGEST = 1800  # Seconds that one command of a suite may take.
+LONGEST = 3600  # Seconds that one command of a suite may take.
 
 
 def commands(suite: str, options: argparse.Namespace) -> list[list[str]]:

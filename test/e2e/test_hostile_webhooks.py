@@ -163,13 +163,15 @@ def test_a_slow_webhook_holds_up_nobody_else(server, hooks):
     hooks.heard.clear()
     for each in waiting:
         each.start()
-    until("they wait", lambda: hooks.heard)
-    for i in range(50):
-        assert create(server, f"quick-{i}")[0] == 201
-    assert done == []
-    hooks.go.set()
-    for each in waiting:
-        each.join()
+    try:
+        until("they wait", lambda: hooks.heard)
+        for i in range(50):
+            assert create(server, f"quick-{i}")[0] == 201
+        assert done == []
+    finally:
+        hooks.go.set()
+        for each in waiting:
+            each.join()
     assert done == [201] * 20
 
 

@@ -9,6 +9,7 @@ from conftest import ROOT, World
 
 import accepted  # in test/kube/differences, as are those below
 import cases_applies
+import cases_kubectl
 import cases_lists
 import cases_objects
 import cases_server
@@ -106,9 +107,10 @@ MADE_UP = ["200 | .status: 200 | 500", "500 | .status: 500 | 404", "201 | .statu
 def test_every_case_can_fail():
     """No pattern takes all that may be different in a case."""
     of_kinds = [*cases_objects.CASES, *cases_applies.OF_EVERY_KIND, *cases_lists.OF_EVERY_KIND, *cases_lists.OF_SOME_KINDS, *cases_applies.CASES]
-    cases = [f"{case.__name__} {subject}" for case in of_kinds for subject in subjects.ALL] + [case.__name__ for case in cases_server.OF_SERVER] + ["random"]
+    cases = [f"{case.__name__} {subject}" for case in of_kinds for subject in subjects.ALL] + [case.__name__ for case in cases_server.OF_SERVER] + [
+        f"kubectl_{case.__name__}" for case in cases_kubectl.CASES] + ["random"]
     lines = "\n".join(f"{case} | 999 GET /made/up = {difference}" for case in cases for difference in MADE_UP)
-    accepting = [(pattern, found[0]) for pattern, _ in accepted.DIFFERENCES if (found := re.search(pattern, lines, re.MULTILINE))]
+    accepting = [(pattern, found[0]) for pattern, _ in [*accepted.DIFFERENCES, *accepted.KUBECTL] if (found := re.search(pattern, lines, re.MULTILINE))]
     assert accepting == []
 
 

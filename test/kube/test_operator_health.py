@@ -160,15 +160,17 @@ def test_waits_for_admission_are_told_as_long_as_they_were(start, ground):
 
     def told(name: str, **labels: str) -> Histogram:
         status, text = operator.get("/metrics", operator.metrics, reader)
-        assert status == 200
+        assert status == 200, text
         return Histogram(text.decode(), f"kueue_{name}_seconds", **labels)
 
+    until("its right is known", lambda: operator.get("/metrics", operator.metrics, reader)[0] == 200)
     assert told("admission_wait_time", cluster_queue=team.name).count == 0
     team.submit("first")
     until("the first runs", lambda: team.runs("first"))
     began = time.time()
     team.submit("second")
-    until("it has waited", lambda: time.time() > began + 4)
+    seen = until("the second has its Workload", lambda: team.workload("second") and time.time())
+    until("it has waited", lambda: time.time() > seen + 4)
     until("the first is over", lambda: team.finishes("first"))
     until("the second is admitted", lambda: team.is_true("second", "Admitted"))
     longest = time.time() - began

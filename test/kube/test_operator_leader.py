@@ -86,9 +86,9 @@ def test_after_a_kill_somebody_else_decides_within_the_bound_of_the_guide(ground
     until("it is admitted", lambda: team.is_true("meanwhile", "Admitted"))
     took = time.monotonic() - killed
     print(f"decided {took:.1f} s after the kill")
-    assert took < bound + 3, "three seconds for a busy machine"
+    assert took < bound + 20, "who decides must also see all objects first, on a busy machine"
     assert holder(ground) != held and second.line() == "leading"
-    assert times(ground)[1] - last >= datetime.timedelta(seconds=15)
+    assert datetime.timedelta(seconds=15) <= times(ground)[1] - last <= datetime.timedelta(seconds=bound)
     assert second.stop() == 0
 
 
@@ -144,10 +144,12 @@ def test_an_uninstalled_leader_says_that_it_could_not_give_its_lease_back(ground
     held = holder(ground)
     binding = next(item for item in access.printed() if item["kind"] == "RoleBinding")
     ground.request("DELETE", f"{access.path_of(binding)}/{binding['metadata']['name']}")
-    until("the right is gone", lambda: "the Lease cannot be read: 403" in leader.log.read_text())
-    assert leader.stop() == 0
-    assert "the Lease could not be given back: another operator waits 15 s from its last renewal on" in leader.log.read_text()
-    ground.request("POST", access.path_of(binding), binding)  # It is installed again.
+    try:
+        until("the right is gone", lambda: "the Lease cannot be read: 403" in leader.log.read_text())
+        assert leader.stop() == 0
+        assert "the Lease could not be given back: another operator waits 15 s from its last renewal on" in leader.log.read_text()
+    finally:
+        ground.request("POST", access.path_of(binding), binding)  # It is installed again.
     second = start()
     until("the second waits", lambda: f"{held} is working, or has ended without giving its Lease back" in second.log.read_text())
     assert holder(ground) == held and second.lines.empty()

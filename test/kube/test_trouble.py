@@ -170,7 +170,7 @@ def test_the_work_goes_from_leader_to_leader(stage, tmp_path):
         else:
             leader.kill()
         assert follower.line() == "leading"
-        assert time.time() - began < 20, "at once when it was told to end, else when the Lease is over"
+        assert time.time() - began < 20, "when it is given back, at the latest when the Lease is over"
         leader = follower
     crowd.wait_over()
     assert leader.stop() == 0

@@ -95,8 +95,8 @@ def looks(k: Recorder) -> None:
         k(f"get {kinds}")
         k(f"get {kinds} -o wide")
     k("get --raw /healthz")
-    k("get configmaps -w --request-timeout=2s")
-    k("get configmap settings -w --output-watch-events -o name --request-timeout=2s")
+    k("get configmaps -w --request-timeout=5s")
+    k("get configmap settings -w --output-watch-events -o name --request-timeout=5s")
     for what in ("configmap settings", "deployment web", "pod pod", "gadget gadget", "localqueue queue", "configmap nobody"):
         k(f"describe {what}")
 
@@ -106,7 +106,7 @@ def questions(k: Recorder) -> None:
     for words in ("auth can-i get pods", "auth can-i delete nodes --as=somebody", "auth can-i get pods --as=somebody -q", "auth whoami -o name", "logs pod",
                   "logs pod -c nothing", "logs nobody", "logs deployment/web", "exec pod -- true", "rollout status deployment/web --timeout=2s",
                   "rollout status deployment/nobody", "rollout history deployment/web", "rollout pause deployment/web", "rollout pause deployment/web",
-                  "rollout resume deployment/web", "wait --for=jsonpath={.data.a}=1 configmap/settings", "wait --for=condition=Ready gadget/gadget --timeout=1s",
+                  "rollout resume deployment/web", "wait --for=jsonpath={.data.a}=1 configmap/settings", "wait --for=condition=Ready gadget/gadget --timeout=5s",
                   "wait --for=delete configmap/nobody", "wait --for=create configmap/settings", "top pod", "explain gadgets.spec", "explain gadgets.spec.parts --api-version=gadgets.example.com/v1alpha1",
                   "explain gadgets.nothing", "explain nothings"):
         k(words)
