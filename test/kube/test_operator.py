@@ -77,7 +77,12 @@ class Team:
         self.post(f"/apis/batch/v1/namespaces/{self.name}/jobs", kinds.job(name, self.name, **more))
 
     def items(self, path: str) -> list[dict]:
-        return self.cluster.request("GET", path)[1]["items"]
+        """All there are. Of a kind whose definition has just changed the server reads all anew, and says 429 until then."""
+        def found():
+            status, answer = self.cluster.request("GET", path)
+            assert status in (200, 429), answer
+            return answer if status == 200 else None
+        return until(f"{path} can be listed", found)["items"]
 
     def job(self, name: str) -> dict:
         return self.cluster.request("GET", f"/apis/batch/v1/namespaces/{self.name}/jobs/{name}")[1]
