@@ -141,7 +141,8 @@ TEST_CASE("gates of a Workload only go, as those of its job do") {
     const auto left = [&](const std::string& of_job, const std::string& had) {
         Value workload = gated(had);
         follow_gates(gated(of_job), workload);
-        return workload["metadata"]["annotations"][admission_gates_annotation].text_or("none");
+        return std::string(
+            workload["metadata"]["annotations"][admission_gates_annotation].text_or("none"));
     };
     CHECK(left("a.io/x, b.io/y", "a.io/x,b.io/y") == "a.io/x,b.io/y");
     CHECK(left("b.io/y", "a.io/x, b.io/y") == "b.io/y");
