@@ -110,8 +110,8 @@ private:
 std::vector<std::string> unknown_fields(const Schema& schema, const Value& value);
 /// Removes unknown fields, and nulls where none may stand (they mean "not given").
 void prune(const Schema& schema, Value& value);
-/// For built-in kinds, as a typed server keeps them: quantities (1 and "1000m" as "1") and times (in
-/// UTC) in one form; "", 0, false, [] and {} go where they mean nothing. What is neither stays.
+/// For built-in kinds, as a typed server keeps them: quantities (1 and "1000m" as "1") and times
+/// (in UTC) in one form; "", 0, false, [] and {} go where they mean nothing. What is neither stays.
 void canonicalize(const Schema& schema, Value& value);
 /// Fills what is absent and has a default.
 void apply_defaults(const Schema& schema, Value& value);
