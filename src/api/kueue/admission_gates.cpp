@@ -66,6 +66,10 @@ void check_added(std::string_view before, std::string_view now, const Path& path
 
 }  // namespace
 
+std::vector<std::string> admission_gates_of(const Value& object) {
+    return gates_in(said(object));
+}
+
 void check_admission_gates(const Value* before, const Value& now, Errors& errors) {
     const Path metadata = Path().child("metadata");
     const Path annotations = metadata.child("annotations");

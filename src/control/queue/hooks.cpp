@@ -14,6 +14,7 @@
 #include "control/queue/names.h"
 #include "control/queue/pod_hooks.h"
 #include "control/queue/slices.h"
+#include "control/queue/workload.h"
 
 namespace muster::control::queue {
 namespace {
@@ -226,15 +227,16 @@ Admission suspend_unlabelled_job(const AdmissionRequest& request, const JobRules
     return admission;
 }
 
+bool is_held_while_used(const api::GroupResource& resource) {
+    return resource == cluster_queues || resource == flavors;
+}
+
 Admission hold_new_queue(const AdmissionRequest& request) {
     Admission admission;
     const api::GroupResource resource = request.kind->resource();
     if (request.operation != AdmissionRequest::Operation::create || !request.subresource.empty() ||
-        (resource != cluster_queues && resource != flavors)) {
+        !is_held_while_used(resource) || has_in_use_finalizer(request.object)) {
         return admission;
-    }
-    for (const Value& finalizer : request.object["metadata"]["finalizers"].items()) {
-        if (finalizer.text_or("") == in_use_finalizer) return admission;
     }
     admission.changed = request.object;
     at_path(*admission.changed, "metadata.finalizers").push(Value(in_use_finalizer));

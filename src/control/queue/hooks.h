@@ -25,6 +25,9 @@ api::Admission check_changed_job(const api::AdmissionRequest& request, const Job
 /// A new job that names no queue starts suspended when all jobs are to wait for one.
 api::Admission suspend_unlabelled_job(const api::AdmissionRequest& request, const JobRules& rules);
 
+/// ClusterQueues and flavors.
+bool is_held_while_used(const api::GroupResource& resource);
+
 /// A ClusterQueue or flavor stays while something uses it: it is marked before anything can.
 api::Admission hold_new_queue(const api::AdmissionRequest& request);
 

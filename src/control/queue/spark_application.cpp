@@ -16,7 +16,6 @@
 #include "control/queue/guest_job_kinds.h"
 #include "control/queue/job_rules.h"
 #include "control/queue/managed.h"
-#include "control/queue/names.h"
 #include "control/queue/topology_rules.h"
 
 namespace muster::control::queue {
@@ -258,9 +257,7 @@ FieldErrors check(const Value& app) {
         errors.push_back(invalid_at("spec.mode", Value(spec["mode"].text()),
                                     "only Cluster mode is supported for a kueue managed job"));
     }
-    const bool is_elastic =
-        app["metadata"]["annotations"][elastic_annotation].text_or("") == "true";
-    if (!is_elastic && spec["dynamicAllocation"]["enabled"].boolean_or(false)) {
+    if (!asks_to_be_elastic(app) && spec["dynamicAllocation"]["enabled"].boolean_or(false)) {
         errors.push_back(invalid_at("spec.dynamicAllocation.enabled", true,
                                     "a kueue managed job can use dynamicAllocation only when the "
                                     "ElasticJobsViaWorkloadSlices feature gate is on and the job "

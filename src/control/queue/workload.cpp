@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/kueue/admission_gates.h"
 #include "base/text.h"
 #include "control/conditions.h"
 #include "control/fold_pod.h"
@@ -182,21 +183,12 @@ void follow_limit(const Value& job, Value& workload) {
 }
 
 void follow_gates(const Value& job, Value& workload) {
-    const std::string said = workload["metadata"]["annotations"][admission_gates_annotation].text();
-    if (said.empty()) return;
-    const std::string asked = job["metadata"]["annotations"][admission_gates_annotation].text();
-    std::vector<std::string> left;
-    bool is_whole = true;
-    for (const std::string_view gate : split(said, ',')) {
-        const auto gates = split(asked, ',');
-        if (std::any_of(gates.begin(), gates.end(),
-                        [&](std::string_view each) { return trim(each) == trim(gate); })) {
-            left.emplace_back(trim(gate));
-        } else {
-            is_whole = false;
-        }
-    }
-    if (is_whole) return;
+    const std::vector<std::string> asked = api::admission_gates_of(job);
+    std::vector<std::string> left = api::admission_gates_of(workload);
+    const auto gone = std::erase_if(left, [&](const std::string& gate) {
+        return std::find(asked.begin(), asked.end(), gate) == asked.end();
+    });
+    if (gone == 0) return;
     Value& annotations = workload.at("metadata").at("annotations");
     if (left.empty()) {
         annotations.erase(admission_gates_annotation);

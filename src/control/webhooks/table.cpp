@@ -7,6 +7,7 @@
 #include "api/guest_kinds.h"
 #include "base/text.h"
 #include "base/verify.h"
+#include "control/queue/hooks.h"
 #include "control/queue/integration.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
@@ -46,8 +47,7 @@ void add_own_kinds(std::vector<Webhook>& webhooks) {
         Webhook validating = make(Phase::validating, kind, kind.singular);
         if (resource == queue::workloads) validating.subresources = {"status"};
         webhooks.push_back(std::move(validating));
-        const bool is_held = resource == queue::cluster_queues || resource == queue::flavors;
-        if (kind.defaulting != nullptr || is_held)
+        if (kind.defaulting != nullptr || queue::is_held_while_used(resource))
             webhooks.push_back(make(Phase::mutating, kind, kind.singular));
     }
 }

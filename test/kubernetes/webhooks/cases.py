@@ -13,9 +13,8 @@ CONTAINERS = [{"name": "c", "image": "i"}]
 POD = {"containers": CONTAINERS}
 
 
-def thing(version, kind, spec, labels=None, annotations=None, status=None, **metadata):
-    made = {"apiVersion": version, "kind": kind,
-            "metadata": {"name": "x", "namespace": NS, "uid": "u", **metadata}, "spec": spec}
+def marked(made, labels, annotations, status):
+    """With those of them that are given."""
     if labels is not None:
         made["metadata"]["labels"] = labels
     if annotations is not None:
@@ -23,6 +22,12 @@ def thing(version, kind, spec, labels=None, annotations=None, status=None, **met
     if status is not None:
         made["status"] = status
     return made
+
+
+def thing(version, kind, spec, labels=None, annotations=None, status=None, **metadata):
+    made = {"apiVersion": version, "kind": kind,
+            "metadata": {"name": "x", "namespace": NS, "uid": "u", **metadata}, "spec": spec}
+    return marked(made, labels, annotations, status)
 
 
 def template(annotations=None, **spec):
@@ -33,13 +38,7 @@ def template(annotations=None, **spec):
 
 
 def with_(thing_, labels=None, annotations=None, status=None, **spec):
-    made = copy.deepcopy(thing_)
-    if labels is not None:
-        made["metadata"]["labels"] = labels
-    if annotations is not None:
-        made["metadata"]["annotations"] = annotations
-    if status is not None:
-        made["status"] = status
+    made = marked(copy.deepcopy(thing_), labels, annotations, status)
     made["spec"].update(spec)
     return made
 
