@@ -1,5 +1,8 @@
 # test/kube/test_partner.py - the partner itself: what `./dev kube` builds is there, starts, works and stops.
+import itertools
 import os
+import pathlib
+import socket
 import subprocess
 
 import pytest
@@ -60,3 +63,15 @@ def test_what_was_written_outlives_a_kill_of_each_program(make_folder):
         assert made.request("GET", "/api/v1/namespaces/default/configmaps/kept")[1]["data"] == {"a": "b"}
     finally:
         made.stop()
+
+
+def test_a_port_is_given_to_nobody_else_while_its_server_is_down(monkeypatch):
+    """Seen in CI: an operator was killed, and a connection of another program had its port when it was started again."""
+    chosen_by_system = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    used = partner.free_ports(1)[0]
+    monkeypatch.setattr(partner, "UNUSED_PORTS", itertools.chain([used], partner.UNUSED_PORTS))
+    with socket.create_server(("127.0.0.1", used)):
+        given = [partner.free_ports(1)[0] for _ in range(200)]
+    assert used not in given, "somebody listens on it"
+    assert len(set(given)) == 200, "none twice"
+    assert max(given) < chosen_by_system, "nor to who asks the system for any port"

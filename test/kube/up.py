@@ -7,6 +7,7 @@ import subprocess
 
 import yaml
 
+from cluster import free_ports
 from conftest import MUSTER, Cluster
 
 
@@ -14,7 +15,7 @@ class UpServer(Cluster):
     """Whole unless the flags say otherwise; its node, when they name none, is of two CPUs."""
 
     def __init__(self, folder: pathlib.Path, *flags: str):  # pylint: disable=super-init-not-called
-        self.folder, self.kubeconfig, self.port = folder, folder / "kubeconfig", 0
+        self.folder, self.kubeconfig, self.port = folder, folder / "kubeconfig", free_ports(1)[0]
         self.flags = flags if {"--node", "--api-only"} & set(flags) else ("--node", "laptop:cpu=2", *flags)
         self.process = None
 
@@ -28,7 +29,6 @@ class UpServer(Cluster):
         config = yaml.safe_load(self.kubeconfig.read_text())
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         self.server = cluster["server"]
-        self.port = int(self.server.rsplit(":", 1)[1])
         self.authority_pem = self._pem(cluster["certificate-authority-data"])
         self.admin_pair = (self._pem(user["client-certificate-data"]), self._pem(user["client-key-data"]))
         self._context = ssl.create_default_context(cadata=self.authority_pem)

@@ -4,9 +4,12 @@
 import argparse
 import base64
 import ctypes
+import errno
 import http.client
+import itertools
 import json
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -24,6 +27,8 @@ import certificates  # noqa: E402  (beside this file)
 HERE = pathlib.Path(__file__).resolve().parent
 END_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 SERVICES = "10.96.0.0/16"
+PORTS = range(10240, 30000)  # Below those that the system chooses from by itself (32768 and more).
+UNUSED_PORTS = itertools.islice(itertools.cycle(PORTS), random.randrange(len(PORTS)), None)  # Runs side by side begin elsewhere.
 
 
 def programs() -> pathlib.Path:
@@ -38,11 +43,18 @@ def kubectl() -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on; all held until all are found, so that they differ."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    found = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
+    """Ports that nobody listens on. The system gives none of them to a connection or to who asks it for any port, and nobody is
+    given one twice: a server that was stopped or killed finds its own free when it is started again."""
+    found = []
+    while len(found) < count:
+        port = next(UNUSED_PORTS)
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError as problem:
+            if problem.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise
+            continue
+        found.append(port)
     return found
 
 
