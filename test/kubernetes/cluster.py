@@ -27,7 +27,7 @@ import certificates  # noqa: E402  (beside this file)
 HERE = pathlib.Path(__file__).resolve().parent
 END_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 SERVICES = "10.96.0.0/16"
-PORTS = range(10240, 30000)  # Below those that the system chooses from by itself (32768 and more).
+PORTS = range(20000, 30000)  # Above those of Ray's workers (to 19999), below those that the system gives by itself (from 32768).
 UNUSED_PORTS = itertools.islice(itertools.cycle(PORTS), random.randrange(len(PORTS)), None)  # Runs side by side begin elsewhere.
 
 
