@@ -110,6 +110,8 @@ struct Controller {
     std::function<std::vector<api::Key>(const kube::Cache& seen, const kube::Object* before,
                                         const kube::Object* after)>
         wakes_of_added = {};
+    /// What it asks the cache for by a word (Cache::by_index).
+    std::vector<kube::Index> indexes = {};
 };
 
 /// A controller that decides over the whole of what is seen at once (the queues). It keeps a fold

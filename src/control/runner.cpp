@@ -95,6 +95,8 @@ Runner::~Runner() {
 void Runner::add(Controller controller) {
     for (const Watch& watch : controller.watches)
         state_->seen.watch(watch.resource, watch.version);
+    for (const kube::Index& index : controller.indexes)
+        state_->seen.add_index(index);
     if (controller.wakes_of_added) state_->seen.watch_added();
     state_->slots.push_back(std::make_unique<Slot>(Slot{std::move(controller), {}, 0}));
 }

@@ -36,6 +36,8 @@ public:
     /// Before start(). An empty version: whichever others name, else the stored one with metadata
     /// only.
     void watch(const api::GroupResource& resource, const std::string& version);
+    /// Before start().
+    void add_index(const kube::Index& index) { cache_.add_index(index); }
     /// Before start(). The kinds that users add are followed as they come and go: metadata only.
     void watch_added();
     bool is_added(const api::GroupResource& resource) const {

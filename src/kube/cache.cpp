@@ -1,4 +1,4 @@
-// kube/cache.cpp - the seen objects and their index by owner.
+// kube/cache.cpp - the seen objects and their indexes.
 #include "kube/cache.h"
 
 #include <algorithm>
@@ -70,13 +70,13 @@ void Cache::put(ObjectPtr object) {
     VERIFY(object != nullptr);
     const auto found = by_key_.find(object->key);
     if (found == by_key_.end()) {
-        add_to_owner(object);
+        add_to_indexes(object);
         by_key_.insert(objects_[object->key.resource].insert({std::move(object)}).first);
         return;
     }
     const ObjectPtr& before = (*found)->object;
-    remove_from_owner(before);
-    add_to_owner(object);
+    remove_from_indexes(before);
+    add_to_indexes(object);
     (*found)->object = std::move(object);
 }
 
@@ -87,19 +87,61 @@ void Cache::remove(const api::Key& key) {
     const ObjectPtr gone = cell->object;  // The tables stand by its key, and `key` may be its own.
     by_key_.erase(found);
     objects_.at(gone->key.resource).erase(cell);
-    remove_from_owner(gone);
+    remove_from_indexes(gone);
 }
 
-void Cache::add_to_owner(const ObjectPtr& object) {
+void Cache::add_index(const Index& index) {
+    VERIFY(!objects_.contains(index.resource));
+    if (find_index(index.resource, index.word) != nullptr) return;
+    indexes_[index.resource].push_back({index.word, {}});
+}
+
+const Cache::Indexed* Cache::find_index(const api::GroupResource& resource, IndexFunc word) const {
+    const auto of_kind = indexes_.find(resource);
+    if (of_kind == indexes_.end()) return nullptr;
+    const auto found = std::find_if(of_kind->second.begin(), of_kind->second.end(),
+                                    [&](const Indexed& each) { return each.word == word; });
+    return found == of_kind->second.end() ? nullptr : &*found;
+}
+
+std::vector<ObjectPtr> Cache::by_index(const api::GroupResource& resource, std::string_view ns,
+                                       IndexFunc word, std::string_view value) const {
+    VERIFY(!value.empty());
+    if (const Indexed* index = find_index(resource, word)) {
+        const auto found = index->by_word.find(std::pair(std::string(ns), std::string(value)));
+        if (found == index->by_word.end()) return {};
+        return {found->second.begin(), found->second.end()};
+    }
+    std::vector<ObjectPtr> found = list(resource, ns);
+    std::erase_if(found, [&](const ObjectPtr& object) { return word(*object) != value; });
+    return found;
+}
+
+void Cache::add_to_indexes(const ObjectPtr& object) {
     const std::string owner = controller_uid(object->value);
     if (!owner.empty()) by_owner_[{object->key.resource, owner}].insert(object);
+    const auto indexes = indexes_.find(object->key.resource);
+    if (indexes == indexes_.end()) return;
+    for (Indexed& index : indexes->second) {
+        const std::string_view word = index.word(*object);
+        if (!word.empty())
+            index.by_word[{std::string(object->key.ns), std::string(word)}].insert(object);
+    }
 }
 
-void Cache::remove_from_owner(const ObjectPtr& object) {
-    const auto owned = by_owner_.find({object->key.resource, controller_uid(object->value)});
-    if (owned == by_owner_.end()) return;
-    owned->second.erase(object);
-    if (owned->second.empty()) by_owner_.erase(owned);
+void Cache::remove_from_indexes(const ObjectPtr& object) {
+    const auto remove = [&](auto& index, const auto& place) {
+        const auto found = index.find(place);
+        if (found == index.end()) return;
+        found->second.erase(object);
+        if (found->second.empty()) index.erase(found);
+    };
+    remove(by_owner_, std::pair(object->key.resource, controller_uid(object->value)));
+    const auto indexes = indexes_.find(object->key.resource);
+    if (indexes == indexes_.end()) return;
+    for (Indexed& index : indexes->second)
+        remove(index.by_word,
+               std::pair(std::string(object->key.ns), std::string(index.word(*object))));
 }
 
 }  // namespace muster::kube

@@ -35,8 +35,16 @@ using ObjectPtr = std::shared_ptr<const Object>;
 /// Wraps an object's JSON value; key, uid and version are read from its metadata.
 ObjectPtr make_object(const api::GroupResource& resource, api::Value value);
 
-/// All seen objects, by kind, then namespace and name; with indexes by controlling owner and by
-/// label.
+/// What an index goes by: a word of an object, such as a label; objects without it are in none.
+using IndexFunc = std::string_view (*)(const Object&);
+
+struct Index {
+    api::GroupResource resource;
+    IndexFunc word = nullptr;
+};
+
+/// All seen objects, by kind, then namespace and name; with an index by controlling owner and those
+/// that were asked for.
 ///
 /// Writes that the server took but the watch has not shown yet are laid over it by the runner, so
 /// readers see their own writes.
@@ -56,6 +64,10 @@ public:
     /// Objects of a kind whose controller owner reference has this uid.
     std::vector<ObjectPtr> owned_by(const api::GroupResource& resource,
                                     std::string_view owner_uid) const;
+    /// Objects of a kind in a namespace of which `word` is `value`, which is not empty, in key
+    /// order. Without such an index all of the namespace are looked at.
+    std::vector<ObjectPtr> by_index(const api::GroupResource& resource, std::string_view ns,
+                                    IndexFunc word, std::string_view value) const;
     /// True when the first full list of every watched kind has been seen.
     bool synced() const { return synced_; }
     /// The kinds that the server is known to have.
@@ -63,6 +75,8 @@ public:
 
     // For the one writer (the runner; tests fill caches with it too).
     void put(ObjectPtr object);
+    /// Before the first object of the kind is put; a second time is no other.
+    void add_index(const Index& index);
     void remove(const api::Key& key);
     void set_synced() { synced_ = true; }
     void add_kind(api::Kind kind) { kinds_.add(std::move(kind)); }
@@ -92,12 +106,21 @@ private:
         bool operator()(const auto& a, const auto& b) const { return key(a) == key(b); }
     };
 
-    void add_to_owner(const ObjectPtr& object);
-    void remove_from_owner(const ObjectPtr& object);
+    using Objects = std::set<ObjectPtr, ByPlace>;
+    struct Indexed {
+        IndexFunc word;
+        std::map<std::pair<std::string, std::string>, Objects, std::less<>>
+            by_word;  // And namespace.
+    };
+
+    void add_to_indexes(const ObjectPtr& object);
+    void remove_from_indexes(const ObjectPtr& object);
+    const Indexed* find_index(const api::GroupResource& resource, IndexFunc word) const;
 
     std::map<api::GroupResource, Cells> objects_;
     std::unordered_set<Cells::const_iterator, ByKey, ByKey> by_key_;
-    std::map<std::pair<api::GroupResource, std::string>, std::set<ObjectPtr, ByPlace>> by_owner_;
+    std::map<std::pair<api::GroupResource, std::string>, Objects> by_owner_;
+    std::map<api::GroupResource, std::vector<Indexed>> indexes_;
     api::Kinds kinds_;
     bool synced_ = false;
 };

@@ -41,6 +41,44 @@ ObjectPtr made(const api::GroupResource& resource, const std::string& ns, const 
     return make_object(resource, Value::object({{"metadata", metadata}}));
 }
 
+std::string_view color_of(const Object& object) {
+    return object.label("color");
+}
+
+TEST_CASE("an index finds what a look at all of them finds") {
+    const std::vector<api::GroupResource> kinds{{"", "pods"}, {"batch", "jobs"}};
+    Random random(12);
+    Cache plain;
+    Cache indexed;
+    indexed.add_index({kinds[0], color_of});
+    indexed.add_index({kinds[0], color_of});
+    for (std::int64_t version = 1; version <= 3000; ++version) {
+        const std::string ns = random.below(2) == 0 ? "a" : "b";
+        const std::string name = "n" + std::to_string(random.below(12));
+        const api::GroupResource& kind = kinds[random.below(2)];
+        if (random.below(3) == 0) {
+            plain.remove({kind, ns, name});
+            indexed.remove({kind, ns, name});
+        } else {
+            Value value = made(kind, ns, name, "", version)->value;
+            const std::string color = random.below(4) == 0   ? ""
+                                      : random.below(2) == 0 ? "red"
+                                                             : "blue";
+            value.at("metadata").at("labels").set("color", color);
+            const ObjectPtr object = make_object(kind, std::move(value));
+            plain.put(object);
+            indexed.put(object);
+        }
+        for (const std::string color : {"red", "blue", "green"})
+            CHECK(indexed.by_index(kind, ns, color_of, color) ==
+                  plain.by_index(kind, ns, color_of, color));
+    }
+    std::vector<ObjectPtr> red = plain.list(kinds[0], "a");
+    std::erase_if(red, [](const ObjectPtr& object) { return color_of(*object) != "red"; });
+    CHECK_FALSE(red.empty());
+    CHECK(indexed.by_index(kinds[0], "a", color_of, "red") == red);
+}
+
 TEST_CASE("what was put last is found by key, in lists and by owner, until it is removed") {
     const std::vector<api::GroupResource> kinds{{"", "pods"}, {"batch", "jobs"}};
     Random random(11);

@@ -123,6 +123,7 @@ void drop_old_faults(const JobKind& kind, const Value& before, FieldErrors& erro
     if (errors.empty()) return;
     FieldErrors old;
     check_as_made(kind, before, old);
+    api::check_admission_gates(nullptr, before, old);
     if (kind.check != nullptr) append(kind.check(before), old);
     std::erase_if(errors, [&](const api::FieldError& error) {
         return std::any_of(old.begin(), old.end(), [&](const api::FieldError& each) {

@@ -181,6 +181,16 @@ TEST_CASE("what a rule that is younger than a job refuses keeps nobody from lett
     const Value old = pod(held, "b");
     REQUIRE(door.enter(pods, pod("", "b")).denied);
     CHECK_FALSE(door.enter(pods, pod("", "b"), old).denied);
+    const auto gated = [](const char* suspend, const char* gates) {
+        return api::parsed_yaml(
+            std::string("{metadata: {name: j, namespace: team, labels: {kueue.x-k8s.io/queue-name: "
+                        "q}, annotations: {kueue.x-k8s.io/admission-gated-by: ") +
+            gates + "}}, spec: {suspend: " + suspend +
+            ", template: {spec: {restartPolicy: Never, containers: [{name: main}]}}}}");
+    };
+    REQUIRE(door.enter(jobs, gated("true", "hold")).denied);
+    CHECK_FALSE(door.enter(jobs, gated("false", "hold"), gated("true", "hold")).denied);
+    CHECK(door.enter(jobs, gated("true", "more"), gated("true", "hold")).denied);
     // Another fault is its own.
     const Admission worse = door.enter(pods, pod("", "c"), pod(held, "a"));
     REQUIRE(worse.denied);

@@ -59,6 +59,10 @@ std::string_view prebuilt_of(const kube::Object& job) {
     return said(job, prebuilt_label);
 }
 
+std::string_view workload_named_by(const kube::Object& pod) {
+    return pod.annotation(workload_annotation);
+}
+
 bool has_group_annotation(const Value& pod) {
     return is_annotated(pod, group_label);
 }

@@ -17,6 +17,8 @@ std::string_view group_of(const api::Value& pod);
 std::string_view group_of(const kube::Object& pod);
 std::string_view prebuilt_of(const api::Value& job);
 std::string_view prebuilt_of(const kube::Object& job);
+/// The Workload that a pod was started for, as it is told when it starts.
+std::string_view workload_named_by(const kube::Object& pod);
 
 /// By its annotation.
 bool has_group_annotation(const api::Value& pod);

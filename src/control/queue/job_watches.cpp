@@ -61,8 +61,9 @@ std::vector<api::Key> jobs_of_prebuilt(const JobKind& kind, const kube::Cache& s
                                        const kube::Object* workload) {
     std::vector<api::Key> keys;
     if (workload == nullptr || !controller_of(workload->value).is_null()) return keys;
-    for (const kube::ObjectPtr& job : seen.list(kind.resource, workload->key.ns)) {
-        if (prebuilt_of(*job) == workload->key.name) keys.push_back(job->key);
+    for (const kube::ObjectPtr& job :
+         seen.by_index(kind.resource, workload->key.ns, prebuilt_of, workload->key.name)) {
+        keys.push_back(job->key);
     }
     return keys;
 }

@@ -425,6 +425,7 @@ Controller job_controller(const JobKind& kind, const Settings& settings) {
          [table](const kube::Cache& seen, const kube::Object*, const kube::Object* after) {
              return jobs_of_prebuilt(*table, seen, after);
          }}};
+    controller.indexes = {{kind.resource, prebuilt_of}};
     controller.watches.push_back(
         {pods, "v1",
          [table](const kube::Cache& seen, const kube::Object* before, const kube::Object* after) {

@@ -114,17 +114,22 @@ std::int64_t groups_of(const Value& set) {
     return std::max(wanted, status["replicas"].integer_or(0));
 }
 
+/// How many Workloads one pass makes; when they are seen the next pass makes more.
+constexpr int creations_max = 256;
+
 struct Pass {
     const kube::Cache& seen;
     const JobRules& rules;
     const kube::Object& set;
     std::vector<PodSet> pod_sets;
     Reconciled result = {};
+    int created = 0;
 };
 
 void create(Pass& pass, std::int64_t index, const std::string& name) {
     const auto priority = priority_or_tell(pass.seen, pass.set, pass.pod_sets, pass.result);
     if (!priority) return;
+    ++pass.created;
     Value made = new_workload(kind_of_sets(), pass.set, pass.pod_sets, *priority);
     copy_labels(pass.rules.labels_to_copy, pass.set.value, made);
     Value& metadata = made.at("metadata");
@@ -156,6 +161,13 @@ void bring_in(Pass& pass) {
     }
 }
 
+void remove_others(Pass& pass, const std::set<std::string>& wanted) {
+    for (const kube::ObjectPtr& workload : pass.seen.owned_by(workloads, pass.set.uid)) {
+        if (workload->is_terminating() || wanted.contains(workload->key.name)) continue;
+        pass.result.writes.push_back(deletion_of_workload(*workload));
+    }
+}
+
 Reconciled reconcile(const JobRules& rules, const kube::Cache& seen, const api::Key& key) {
     const kube::ObjectPtr set = seen.find(key);
     if (set == nullptr || set->is_terminating()) return {};
@@ -167,7 +179,9 @@ Reconciled reconcile(const JobRules& rules, const kube::Cache& seen, const api::
     }
     Pass pass{seen, rules, *set, pod_sets(set->value)};
     std::set<std::string> wanted;
-    for (std::int64_t index = 0; index < groups_of(set->value); ++index) {
+    const std::int64_t groups = groups_of(set->value);
+    for (std::int64_t index = 0; index < groups; ++index) {
+        if (pass.created == creations_max) break;
         const std::string name = workload_of(key.name, set->uid, std::to_string(index));
         wanted.insert(name);
         const kube::ObjectPtr workload = seen.find({workloads, key.ns, name});
@@ -177,10 +191,7 @@ Reconciled reconcile(const JobRules& rules, const kube::Cache& seen, const api::
             follow(pass, *workload);
         }
     }
-    for (const kube::ObjectPtr& workload : seen.owned_by(workloads, set->uid)) {
-        if (workload->is_terminating() || wanted.contains(workload->key.name)) continue;
-        pass.result.writes.push_back(deletion_of_workload(*workload));
-    }
+    if (pass.created < creations_max) remove_others(pass, wanted);
     bring_in(pass);
     return std::move(pass.result);
 }

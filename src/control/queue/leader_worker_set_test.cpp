@@ -155,6 +155,17 @@ TEST_CASE("a LeaderWorkerSet that shrinks or grows has Workloads for as many gro
     CHECK(admitted() == 1);
 }
 
+TEST_CASE("the Workloads of many groups are made in several passes") {
+    Groups world;
+    const kube::ObjectPtr set = world.enter_set("600");
+    const Controller controller = leader_worker_set_controller({});
+    const auto first = controller.reconcile(world.seen, set->key, world.now);
+    CHECK(first.writes.size() == 256);
+    world.rest();
+    CHECK(world.groups().size() == 600);
+    CHECK(controller.reconcile(world.seen, set->key, world.now).writes.empty());
+}
+
 TEST_CASE("what of a queued LeaderWorkerSet may not change is refused") {
     Groups world;
     const Value before = world.enter_set()->value;

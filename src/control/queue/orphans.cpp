@@ -1,12 +1,14 @@
 // control/queue/orphans.cpp - the Workload's own controller.
 #include "control/queue/orphans.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "control/conditions.h"
 #include "control/fold_pod.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/integration.h"
 #include "control/queue/life.h"
 #include "control/queue/managed.h"
@@ -32,11 +34,9 @@ Write without_finalizer(const kube::Object& workload) {
 bool has_living_pods(const kube::Cache& seen, const kube::Object& workload) {
     if (!living_pods(seen, workload.label(job_uid_label)).empty()) return true;
     // What made the pods may be gone before them: then only their annotation tells.
-    for (const kube::ObjectPtr& pod : seen.list(pods, workload.key.ns)) {
-        if (pod->annotation(workload_annotation) == workload.key.name && !is_finished_pod(*pod))
-            return true;
-    }
-    return false;
+    const auto named = seen.by_index(pods, workload.key.ns, workload_named_by, workload.key.name);
+    return std::any_of(named.begin(), named.end(),
+                       [](const kube::ObjectPtr& pod) { return !is_finished_pod(*pod); });
 }
 
 bool owner_is_there(const kube::Cache& seen, const kube::Object& workload, const Value& owner) {
@@ -154,7 +154,7 @@ std::vector<api::Key> terminating_near(const kube::Cache& seen, const kube::Obje
                                        const kube::Object* after) {
     if (after != nullptr && !is_finished_pod(*after)) return {};
     const kube::Object& pod = after != nullptr ? *after : *before;
-    const std::string_view named = pod.annotation(workload_annotation);
+    const std::string_view named = workload_named_by(pod);
     const Value owner = controller_of(pod.value);
     std::vector<api::Key> keys;
     if (!named.empty()) {
@@ -217,6 +217,7 @@ Controller orphan_controller(const LifePolicy& policy) {
                           Watch{pods, "v1", terminating_near}};
     for (const JobKind& kind : job_kinds())
         controller.watches.push_back({kind.resource, std::string(kind.version), workloads_of});
+    controller.indexes = {{pods, workload_named_by}};
     const std::string kueue(kueue_version);
     controller.watches.push_back({local_queues, kueue, workloads_in});
     controller.watches.push_back({cluster_queues, kueue, workloads_behind});

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "control/fold_pod.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/integration.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
@@ -43,7 +44,8 @@ std::vector<kube::ObjectPtr> pods_of(const kube::Cache& seen, const kube::Object
     const std::string kind = controller_of(workload.value)["kind"].text();
     if (!kind.empty() && kind != "Pod") return living_pods(seen, workload.label(job_uid_label));
     std::vector<kube::ObjectPtr> found;
-    for (kube::ObjectPtr& pod : seen.list(pods, workload.key.ns)) {
+    for (kube::ObjectPtr& pod :
+         seen.by_index(pods, workload.key.ns, workload_named_by, workload.key.name)) {
         if (!is_finished_pod(*pod)) found.push_back(std::move(pod));
     }
     return found;
@@ -124,7 +126,7 @@ Reconciled reconcile(const kube::Cache& seen, const api::Key& key, Time) {
     }
     std::map<std::string, std::vector<kube::ObjectPtr>> by_set;
     for (kube::ObjectPtr& pod : pods_of(seen, *workload)) {
-        if (pod->is_terminating() || pod->annotation(workload_annotation) != key.name) continue;
+        if (pod->is_terminating() || workload_named_by(*pod) != key.name) continue;
         by_set[std::string(pod->label(pod_set_label))].push_back(std::move(pod));
     }
     for (const Value& set : workload->value.path("status.admission.podSetAssignments").items()) {
@@ -137,7 +139,7 @@ Reconciled reconcile(const kube::Cache& seen, const api::Key& key, Time) {
 std::vector<api::Key> workload_of(const kube::Cache&, const kube::Object* before,
                                   const kube::Object* after) {
     const kube::Object& pod = after != nullptr ? *after : *before;
-    const std::string_view name = pod.annotation(workload_annotation);
+    const std::string_view name = workload_named_by(pod);
     if (name.empty()) return {};
     return {{workloads, pod.key.ns, std::string(name)}};
 }
@@ -147,6 +149,7 @@ std::vector<api::Key> workload_of(const kube::Cache&, const kube::Object* before
 Controller places_controller() {
     Controller controller;
     controller.name = "kueue-topology-ungater";
+    controller.indexes = {{pods, workload_named_by}};
     controller.watches = {watch_self(workloads, std::string(kueue_version)),
                           Watch{pods, "v1", workload_of}};
     controller.reconcile = reconcile;

@@ -5,6 +5,7 @@
 #include "api/owner.h"
 #include "control/fold_pod.h"
 #include "control/queue/fold.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/integration.h"
 #include "control/queue/names.h"
 #include "control/queue/planner.h"
@@ -20,7 +21,7 @@ bool takes_room(const kube::Object& pod) {
 }  // namespace
 
 std::string QueuePlanner::workload_of_pod(const kube::Cache& seen, const kube::Object& pod) const {
-    const std::string_view named = pod.annotation(workload_annotation);
+    const std::string_view named = workload_named_by(pod);
     // The pods of a slice that was replaced are those of the slice that replaced it.
     const auto living = [this](const api::Key& workload) {
         const auto found = entries_.find(workload);

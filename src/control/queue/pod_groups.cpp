@@ -295,8 +295,8 @@ Reconciled reconcile_one(const Settings& settings, const kube::Cache& seen, cons
 Reconciled reconcile_group(const Settings& settings, const kube::Cache& seen, const api::Key& key,
                            Time now) {
     Pass pass{seen, settings, now, key, Pass::Members::group};
-    for (const kube::ObjectPtr& pod : seen.list(pods, key.ns)) {
-        if (is_queued(*pod) && group_of(*pod) == key.name) pass.all.push_back(pod);
+    for (const kube::ObjectPtr& pod : seen.by_index(pods, key.ns, group_of, key.name)) {
+        if (is_queued(*pod)) pass.all.push_back(pod);
     }
     pass.workload = seen.find(key);
     if (pass.all.empty()) {
@@ -332,8 +332,8 @@ std::vector<api::Key> key_of_workload(const kube::Cache& seen, const kube::Objec
         return {workload.key};
     if (!owner.is_null()) return {};
     std::vector<api::Key> keys;  // Made beforehand, for whoever names it.
-    for (const kube::ObjectPtr& pod : seen.list(pods, workload.key.ns)) {
-        if (prebuilt_of(*pod) != workload.key.name) continue;
+    for (const kube::ObjectPtr& pod :
+         seen.by_index(pods, workload.key.ns, prebuilt_of, workload.key.name)) {
         for (api::Key& key : key_of_pod(nullptr, pod.get()))
             keys.push_back(std::move(key));
     }
@@ -351,6 +351,7 @@ Controller pod_controller(const Settings& settings) {
                   return key_of_pod(before, after);
               }},
         Watch{workloads, std::string(kueue_version), key_of_workload}};
+    controller.indexes = {{pods, group_of}, {pods, prebuilt_of}};
     controller.reconcile = [settings](const kube::Cache& seen, const api::Key& key, Time now) {
         return key.resource == pods ? reconcile_one(settings, seen, key, now)
                                     : reconcile_group(settings, seen, key, now);

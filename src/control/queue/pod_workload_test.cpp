@@ -149,9 +149,27 @@ TEST_CASE("gates of a Workload only go, as those of its job do") {
     CHECK(left("", "a.io/x") == "none");
     // Somebody let it go on the Workload: it does not come back.
     CHECK(left("a.io/x,b.io/y", "b.io/y") == "b.io/y");
+    // Blanks name no gate and close nevertheless, as in Kueue: until the job is without them.
+    CHECK(left(" ", " ") == " ");
+    CHECK(left("", " ") == "none");
     Value free = Value::object();
     follow_gates(gated("a.io/x"), free);
     CHECK(free.empty());
+}
+
+TEST_CASE("a time limit that its Workload cannot have is none") {
+    const auto limit = [](const std::string& text) {
+        Value workload = Value::object();
+        follow_limit(
+            api::parsed_yaml("{metadata: {labels: {kueue.x-k8s.io/max-exec-time-seconds: '" + text +
+                             "'}}}"),
+            workload);
+        return workload["spec"]["maximumExecutionTimeSeconds"].integer_or(-1);
+    };
+    CHECK(limit("60") == 60);
+    CHECK(limit("2147483647") == 2147483647);
+    for (const char* none : {"2147483648", "3000000000", "0", "-1", "1h", ""})
+        CHECK(limit(none) == -1);
 }
 
 TEST_CASE("a Workload made beforehand that asks for something else ends, and its pod with it") {

@@ -1,7 +1,9 @@
 // control/queue/workload.cpp - Workloads of jobs.
 #include "control/queue/workload.h"
 
-#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <unordered_set>
 #include <utility>
 
 #include "api/kueue/admission_gates.h"
@@ -175,7 +177,8 @@ void copy_labels(const std::vector<std::string>& labels, const Value& job, Value
 }
 
 void follow_limit(const Value& job, Value& workload) {
-    if (const auto limit = parse_integer(job["metadata"]["labels"][max_time_label].text_or(""))) {
+    const auto limit = parse_integer(job["metadata"]["labels"][max_time_label].text_or(""));
+    if (limit && *limit > 0 && *limit <= std::numeric_limits<std::int32_t>::max()) {
         workload.at("spec").set("maximumExecutionTimeSeconds", *limit);
     } else {
         workload.at("spec").erase("maximumExecutionTimeSeconds");
@@ -183,14 +186,18 @@ void follow_limit(const Value& job, Value& workload) {
 }
 
 void follow_gates(const Value& job, Value& workload) {
-    const std::vector<std::string> asked = api::admission_gates_of(job);
+    const auto said = [](const Value& object) {
+        return object["metadata"]["annotations"][admission_gates_annotation].text_or("");
+    };
+    if (said(workload).empty() || said(workload) == said(job)) return;
+    const std::vector<std::string> gates = api::admission_gates_of(job);
+    const std::unordered_set<std::string_view> asked(gates.begin(), gates.end());
     std::vector<std::string> left = api::admission_gates_of(workload);
-    const auto gone = std::erase_if(left, [&](const std::string& gate) {
-        return std::find(asked.begin(), asked.end(), gate) == asked.end();
-    });
-    if (gone == 0) return;
+    const auto gone =
+        std::erase_if(left, [&](const std::string& gate) { return !asked.contains(gate); });
+    if (gone == 0 && !left.empty()) return;
     Value& annotations = workload.at("metadata").at("annotations");
-    if (left.empty()) {
+    if (left.empty()) {  // Also blanks, which name no gate and close nevertheless.
         annotations.erase(admission_gates_annotation);
     } else {
         annotations.set(admission_gates_annotation, join(left, ","));
