@@ -32,6 +32,9 @@ Value in_order(Value value) {
 }  // namespace
 
 std::string shown(const Value& value) {
+    // Of a text the beginning is enough: each of many errors may show the same long one.
+    if (value.is_string() && value.as_string().size() > shown_max)
+        return to_json(Value(value.as_string().substr(0, shown_max))).substr(0, shown_max) + "...";
     std::string text = to_json(in_order(value));
     if (text.size() > shown_max) text = text.substr(0, shown_max) + "...";
     return text;
