@@ -79,6 +79,12 @@ FieldSet& FieldSet::at(std::string_view step) {
     return children.insert(found, Child{std::string(step), {}})->set;
 }
 
+void FieldSet::order_children() {
+    const auto less = [](const Child& a, const Child& b) { return a.step < b.step; };
+    if (!std::is_sorted(children.begin(), children.end(), less))
+        std::sort(children.begin(), children.end(), less);
+}
+
 bool operator==(const FieldSet& a, const FieldSet& b) {
     return a.member == b.member &&
            std::equal(a.children.begin(), a.children.end(), b.children.begin(), b.children.end(),
@@ -112,8 +118,9 @@ std::optional<FieldSet> parse_fields_v1(const Value& fields) {
         if (!below) return std::nullopt;
         // A leaf is written as {}.
         if (below->children.empty()) below->member = true;
-        set.at(member.key) = *std::move(below);
+        set.children.push_back({member.key, *std::move(below)});
     }
+    set.order_children();
     return set;
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/json.h"
 #include "api/managed_fields.h"
+#include "api/members_by_name.h"
 #include "api/patch.h"
 #include "api/typed_value.h"
 #include "base/text.h"
@@ -213,8 +214,12 @@ private:
         if (value.is_null() && full.is_object()) value = Value::object();
         if (value.is_null() && full.is_array()) value = Value::array();
         if (!value.is_object()) return;
-        for (Value::Member& member : value.mutable_members())
-            restore_emptied(member.value, full[member.key]);
+        static const Value none{};
+        const MemberIndex was(full);
+        for (Value::Member& member : value.mutable_members()) {
+            const Value* before = was.find(member.key);
+            restore_emptied(member.value, before != nullptr ? *before : none);
+        }
     }
 
     /// What the annotation of client-side apply sets and the live object still has so.

@@ -2,8 +2,10 @@
 // $setElementOrder and $deleteFromPrimitiveList, as apimachinery does it.
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "api/json.h"
+#include "api/members_by_name.h"
 #include "api/patch.h"
 
 namespace muster::api {
@@ -113,22 +115,26 @@ public:
             return by_directive(*directive, patch);
         if (target.is_null()) target = Value::object();
         retain_keys(target, patch);
-        std::vector<std::string_view> done = merge_ordered_lists(schema, target, patch);
-        for (const Value::Member& member : patch.members()) {
-            const bool is_done = std::find(done.begin(), done.end(), member.key) != done.end() ||
-                                 member.key == retain_keys_directive ||
-                                 member.key.starts_with(order_list_prefix);
-            if (is_done) continue;
-            if (member.key.starts_with(delete_list_prefix)) {
-                delete_from_list(target, member);
-            } else {
-                merge_member(schema, target, member);
-            }
-        }
+        merge_members(schema, target, patch);
         return target;
     }
 
 private:
+    void merge_members(const Schema& schema, Value& target, const Value& patch) {
+        MemberTable members(target);
+        const std::set<std::string_view> done = merge_ordered_lists(schema, members, patch);
+        for (const Value::Member& member : patch.members()) {
+            const bool is_done = done.contains(member.key) || member.key == retain_keys_directive ||
+                                 member.key.starts_with(order_list_prefix);
+            if (is_done) continue;
+            if (member.key.starts_with(delete_list_prefix)) {
+                delete_from_list(members, member);
+            } else {
+                merge_member(schema, members, member);
+            }
+        }
+    }
+
     void fail(const std::string& text) {
         if (!fault) fault = PatchError{text};
     }
@@ -147,9 +153,11 @@ private:
         const Value* retained = patch.find(retain_keys_directive);
         if (!retained) return;
         if (!retained->is_array()) return fail(bad_retain_keys);
-        const auto is_retained = [&](const std::string& key) {
-            return position_of(retained->items(), Value(key), "").has_value();
-        };
+        std::set<std::string_view> names;
+        for (const Value& name : retained->items()) {
+            if (name.is_string()) names.insert(name.as_string());
+        }
+        const auto is_retained = [&](std::string_view key) { return names.contains(key); };
         for (const Value::Member& member : patch.members()) {
             const bool plain = !member.value.is_null() && member.key != retain_keys_directive &&
                                !member.key.starts_with(delete_list_prefix) &&
@@ -161,9 +169,10 @@ private:
     }
 
     /// Merges each list whose order the patch gives; returns the names of these lists.
-    std::vector<std::string_view> merge_ordered_lists(const Schema& schema, Value& target,
-                                                      const Value& patch) {
-        std::vector<std::string_view> done;
+    std::set<std::string_view> merge_ordered_lists(const Schema& schema, MemberTable& target,
+                                                   const Value& patch) {
+        std::set<std::string_view> done;
+        const MemberIndex changes(patch);
         for (const Value::Member& member : patch.members()) {
             const std::string_view directive = member.key;
             if (!directive.starts_with(order_list_prefix)) continue;
@@ -173,16 +182,16 @@ private:
                 continue;
             }
             const std::string_view key = directive.substr(slash + 1);
-            merge_ordered_list(member_schema(schema, key), key, target, patch, member.value);
-            done.push_back(key);
+            merge_ordered_list(member_schema(schema, key), key, target, changes.find(key),
+                               member.value);
+            done.insert(key);
         }
         return done;
     }
 
-    void merge_ordered_list(const Schema& schema, std::string_view key, Value& target,
-                            const Value& patch, const Value& order) {
+    void merge_ordered_list(const Schema& schema, std::string_view key, MemberTable& target,
+                            const Value* change, const Value& order) {
         const Value* list = target.find(key);
-        const Value* change = patch.find(key);
         if (!list && !change) return;
         if ((list && !list->is_array()) || (change && !change->is_array()))
             return fail(bad_order_list);
@@ -238,7 +247,7 @@ private:
         }
     }
 
-    void delete_from_list(Value& target, const Value::Member& directive) {
+    void delete_from_list(MemberTable& target, const Value::Member& directive) {
         const std::string_view key = directive.key;
         const std::size_t slash = key.find('/');
         if (slash != delete_list_prefix.size()) return fail(bad_delete_list);
@@ -249,7 +258,7 @@ private:
         });
     }
 
-    void merge_member(const Schema& schema, Value& target, const Value::Member& member) {
+    void merge_member(const Schema& schema, MemberTable& target, const Value::Member& member) {
         if (member.value.is_null()) {
             target.erase(member.key);
             return;
