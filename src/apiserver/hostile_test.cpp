@@ -238,6 +238,44 @@ TEST_CASE("an object from before a rule lives on; only what is newly wrong is re
     CHECK(server.merge(all + "/p", R"({"spec":{"activeDeadlineSeconds":9}})")->status == 200);
 }
 
+TEST_CASE("a status that a write passes over is not looked into, however large") {
+    TestServer server;
+    const std::string all = "/apis/kueue.x-k8s.io/v1beta1/namespaces/default/workloads";
+    std::string version;
+    const auto workload = [&](const std::string& status) {
+        return R"({"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"Workload","metadata":{"name":)"
+               R"("w")" +
+               version +
+               R"(},"spec":{"queueName":"q","podSets":[{"name":"main","count":1,"template":{)"
+               R"("spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}]})" +
+               status + "}";
+    };
+    const ReplyPtr made = server.post(all, workload(""));
+    REQUIRE_MESSAGE(made->status == 201, made->message());
+    version = R"(,"resourceVersion":")" + made->json()["metadata"]["resourceVersion"].text() + '"';
+    const auto list = [](const std::string& item, int times) {
+        std::string text = "[" + item;
+        for (int i = 1; i < times; ++i)
+            text += "," + item;
+        return text + "]";
+    };
+    const auto placed = [&](int levels, int domains) {
+        return workload(
+            R"(,"status":{"admission":{"clusterQueue":"c","podSetAssignments":[{"name":"main",)"
+            R"("topologyAssignment":{"levels":)" +
+            list("\"a\"", levels) + R"(,"domains":)" + list("{}", domains) + "}}]}}");
+    };
+    // Its places would be converted as the product of these two: minutes, and all memory.
+    for (const std::string& body : {placed(17, 1), placed(250'000, 250'000)}) {
+        for (const ReplyPtr& reply :
+             {server.put(all + "/w", body), server.merge(all + "/w", body)}) {
+            CHECK_MESSAGE(reply->status == 200, reply->message());
+            CHECK(!reply->json()["status"].has("admission"));
+        }
+    }
+    CHECK(server.put(all + "/w/status", placed(17, 1))->status == 422);
+}
+
 TEST_CASE("what an older version stored is cleaned once, before anybody writes over it") {
     const auto disk = std::make_shared<store::MemoryDisk>();
     const std::string jobs = "/apis/batch/v1/namespaces/default/jobs";

@@ -97,9 +97,8 @@ void check_valid(Context& context, Exchange& exchange, const api::Kind& kind,
     for (api::FieldError& error : broken_rules(context, exchange, kind, object, old))
         errors.push_back(std::move(error));
     if (kind.custom) {
-        const bool of_status = subresource == "status";
-        const auto part = of_status ? api::ScalePart::status : api::ScalePart::whole;
-        for (api::FieldError& error : api::scale_faults(kind, object, part))
+        for (api::FieldError& error :
+             api::scale_faults(kind, object, api::scale_part_of(subresource)))
             errors.push_back(std::move(error));
     }
     if (kind.validate != nullptr && !kind.custom) {
@@ -386,6 +385,9 @@ Value stored_update(Context& context, Exchange& exchange, const Newest& newest, 
         object = tracked(context, exchange, kind, subresource, old, std::move(object));
         tracking = Tracking::already_done;
     }
+    // It stays as it was, so nobody has checked what is given here: it is not converted either.
+    if (kind.convert != nullptr && kind.has_status && exchange.route.subresource.empty())
+        object.erase("status");
     return stored_form(context, exchange, kind, std::move(object));
 }
 
