@@ -34,6 +34,7 @@ bool operator==(const FieldSet& a, const FieldSet& b);
 
 /// Path by path: what is in either, in both, in `a` alone.
 FieldSet field_union(const FieldSet& a, const FieldSet& b);
+FieldSet field_union(std::vector<FieldSet> sets);  // What is in any.
 FieldSet field_intersection(const FieldSet& a, const FieldSet& b);
 FieldSet field_difference(const FieldSet& a, const FieldSet& b);
 

@@ -47,7 +47,7 @@ Value map_with(Value data) {
 }
 
 template <class Step>
-void costs_little(const char* what, const Step& step) {
+void costs_little(const std::string& what, const Step& step) {
     CAPTURE(what);
     CHECK(processor_time(step) < seconds_at_most);
 }
@@ -117,6 +117,30 @@ TEST_CASE("objects of very many members are compared, patched and owned in littl
     });
     costs_little("difference",
                  [&] { CHECK(json_patch_between(falling, other).size() == 3 * (very_many / 2)); });
+}
+
+TEST_CASE("very many owners are held against a large change, and folded, in little time") {
+    const Value before = map_with(wide(Order::rising));
+    Value after = map_with(Value::object());
+    constexpr int count = 20'000;
+    Value& entries = after.at("metadata").at("managedFields");
+    for (int i = 0; i < count; ++i) {
+        const Value field = Value::object({{"f:own-" + std::to_string(i), Value::object()}});
+        entries.push(Value::object({{"manager", "m" + std::to_string(i)},
+                                    {"operation", "Update"},
+                                    {"apiVersion", "v1"},
+                                    {"fieldsType", "FieldsV1"},
+                                    {"time", "2020-01-01T00:00:00Z"},
+                                    {"fieldsV1", Value::object({{"f:data", field}})}}));
+    }
+    costs_little("folded", [&] {
+        const Value tracked = track_update(*find_schema("v1", "ConfigMap"), before, after,
+                                           {"me", "v1", "", "2020-01-01T00:00:00Z", true});
+        const Value& left = tracked["metadata"]["managedFields"];
+        CHECK(left.size() == 10);
+        CHECK(left[0]["manager"].text() == "ancient-changes");
+        CHECK(left[0]["fieldsV1"]["f:data"].size() == count - 9);
+    });
 }
 
 TEST_CASE("patches of very many members are merged in little time") {

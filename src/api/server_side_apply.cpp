@@ -193,9 +193,10 @@ private:
         const Value merged = std::move(result_);
         const FieldSet last = with_named_fields(schema_, before_->set);
         const FieldSet all = with_named_fields(schema_, field_set_of(schema_, merged));
-        FieldSet owned = me_.set;
+        std::vector<FieldSet> sets{me_.set};
         for (const FieldOwner& owner : owners_)
-            owned = field_union(owned, owner.set);
+            sets.push_back(owner.set);
+        FieldSet owned = field_union(std::move(sets));
 
         // Containers that go take with them what others own inside: that comes back.
         const Value bare = without_fields(schema_, merged, last);
