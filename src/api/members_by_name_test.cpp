@@ -173,6 +173,47 @@ TEST_CASE("patches of very many members are merged in little time") {
     });
 }
 
+TEST_CASE("lists of very many items are merged in little time, by key and without one") {
+    const auto pod = [](int from, int to, bool gone = false) {
+        Value variables = Value::array();
+        Value finalizers = Value::array();
+        for (int i = from; i < to; ++i) {
+            Value variable = Value::object({{"name", name_of(i)}});
+            if (gone) {
+                variable.set("$patch", "delete");
+            } else {
+                variable.set("value", std::to_string(from));
+            }
+            variables.push(std::move(variable));
+            finalizers.push(name_of(i));
+        }
+        const Value container = Value::object({{"name", "c"}, {"env", std::move(variables)}});
+        Value metadata = Value::object({{"finalizers", finalizers}});
+        if (gone) metadata = Value::object({{"$deleteFromPrimitiveList/finalizers", finalizers}});
+        return Value::object(
+            {{"metadata", std::move(metadata)},
+             {"spec", Value::object({{"containers", Value::array({container})}})}});
+    };
+    constexpr int many = very_many / 3;
+    const Value live = pod(0, many);
+    const auto merged = [&](const Value& patch) {
+        return std::get<Value>(strategic_merge_patch(*find_schema("v1", "Pod"), live, patch));
+    };
+    costs_little("added", [&] {
+        const Value now = merged(pod(many / 2, many / 2 + many));
+        const Value& variables = now["spec"]["containers"][0]["env"];
+        CHECK(variables.size() == many / 2 + many);
+        CHECK(now["metadata"]["finalizers"].size() == many / 2 + many);
+        CHECK(variables[0]["value"].text() == "0");
+        CHECK(variables[many / 2]["value"].text() == std::to_string(many / 2));
+    });
+    costs_little("removed", [&] {
+        const Value now = merged(pod(1, many, true));
+        CHECK(now["spec"]["containers"][0]["env"].size() == 1);
+        CHECK(now["metadata"]["finalizers"].size() == 1);
+    });
+}
+
 TEST_CASE("documents with very many members, each of them twice, are read in little time") {
     std::string json = "{";
     std::string yaml;
