@@ -1,7 +1,7 @@
 // api/denial.cpp - refusals in the name of a webhook.
 #include "api/denial.h"
 
-#include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "base/text.h"
@@ -10,10 +10,10 @@ namespace muster::api {
 
 std::string joined(const std::vector<FieldError>& errors) {
     std::vector<std::string> texts;
+    std::unordered_set<std::string> told;
     for (const FieldError& error : errors) {
         std::string text = error.field + ": " + error.text;
-        if (std::find(texts.begin(), texts.end(), text) == texts.end())
-            texts.push_back(std::move(text));
+        if (told.insert(text).second) texts.push_back(std::move(text));
     }
     return texts.size() == 1 ? texts.front() : "[" + join(texts, ", ") + "]";
 }

@@ -15,6 +15,15 @@ FieldError error(const char* reason, const Path& path, std::string text) {
     return {reason, path.text(), std::move(text)};
 }
 
+/// The beginning of a long text, which does not end within a letter.
+std::string cut(std::string text) {
+    if (text.size() <= shown_max) return text;
+    std::size_t end = shown_max;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
+        --end;
+    return text.substr(0, end) + "...";
+}
+
 /// Members by name: a server may have them in any order, and says the same of each.
 Value in_order(Value value) {
     if (value.is_array()) {
@@ -32,9 +41,9 @@ Value in_order(Value value) {
 }  // namespace
 
 std::string shown(const Value& value) {
-    std::string text = to_json(in_order(value));
-    if (text.size() > shown_max) text = text.substr(0, shown_max) + "...";
-    return text;
+    // Of a text the beginning is enough: each of many errors may show the same long one.
+    if (value.is_string()) return cut(to_json(Value(value.as_string().substr(0, shown_max + 1))));
+    return cut(to_json(in_order(value)));
 }
 
 FieldError required(const Path& path, std::string_view detail) {

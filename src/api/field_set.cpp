@@ -2,6 +2,7 @@
 #include "api/field_set.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "api/json.h"
 
@@ -16,6 +17,7 @@ bool step_less(const FieldSet::Child& child, std::string_view step) {
 template <class Keep>
 FieldSet combine(const FieldSet& a, const FieldSet& b, const Keep& keep) {
     static const FieldSet nothing;
+    const bool keeps_right = keep(false, true);
     FieldSet result;
     result.member = keep(a.member, b.member);
     auto left = a.children.begin();
@@ -25,6 +27,12 @@ FieldSet combine(const FieldSet& a, const FieldSet& b, const Keep& keep) {
             right == b.children.end() || (left != a.children.end() && left->step <= right->step);
         const bool use_right =
             left == a.children.end() || (right != b.children.end() && right->step <= left->step);
+        if (!use_left && !keeps_right) {
+            // On to where `a` goes on: of very many small sets each is held against one large one.
+            if (left == a.children.end()) break;
+            right = std::lower_bound(right, b.children.end(), left->step, step_less);
+            continue;
+        }
         const std::string& step = use_left ? left->step : right->step;
         FieldSet below =
             combine(use_left ? left->set : nothing, use_right ? right->set : nothing, keep);
@@ -79,6 +87,12 @@ FieldSet& FieldSet::at(std::string_view step) {
     return children.insert(found, Child{std::string(step), {}})->set;
 }
 
+void FieldSet::order_children() {
+    const auto less = [](const Child& a, const Child& b) { return a.step < b.step; };
+    if (!std::is_sorted(children.begin(), children.end(), less))
+        std::sort(children.begin(), children.end(), less);
+}
+
 bool operator==(const FieldSet& a, const FieldSet& b) {
     return a.member == b.member &&
            std::equal(a.children.begin(), a.children.end(), b.children.begin(), b.children.end(),
@@ -89,6 +103,15 @@ bool operator==(const FieldSet& a, const FieldSet& b) {
 
 FieldSet field_union(const FieldSet& a, const FieldSet& b) {
     return combine(a, b, [](bool in_a, bool in_b) { return in_a || in_b; });
+}
+
+/// By halves: one after the other would copy what has come together so far each time.
+FieldSet field_union(std::vector<FieldSet> sets) {
+    for (std::size_t step = 1; step < sets.size(); step *= 2) {
+        for (std::size_t i = 0; i + step < sets.size(); i += 2 * step)
+            sets[i] = field_union(sets[i], sets[i + step]);
+    }
+    return sets.empty() ? FieldSet() : std::move(sets.front());
 }
 
 FieldSet field_intersection(const FieldSet& a, const FieldSet& b) {
@@ -112,8 +135,9 @@ std::optional<FieldSet> parse_fields_v1(const Value& fields) {
         if (!below) return std::nullopt;
         // A leaf is written as {}.
         if (below->children.empty()) below->member = true;
-        set.at(member.key) = *std::move(below);
+        set.children.push_back({member.key, *std::move(below)});
     }
+    set.order_children();
     return set;
 }
 

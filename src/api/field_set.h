@@ -20,6 +20,9 @@ struct FieldSet {
     bool empty() const { return !member && children.empty(); }
     const FieldSet* find(std::string_view step) const;
     FieldSet& at(std::string_view step);  // Made when absent; the caller puts a member into it.
+    /// After children were appended in another order, with no step twice. Each of very many by `at`
+    /// would move all behind it.
+    void order_children();
 };
 
 struct FieldSet::Child {
@@ -31,6 +34,7 @@ bool operator==(const FieldSet& a, const FieldSet& b);
 
 /// Path by path: what is in either, in both, in `a` alone.
 FieldSet field_union(const FieldSet& a, const FieldSet& b);
+FieldSet field_union(std::vector<FieldSet> sets);  // What is in any.
 FieldSet field_intersection(const FieldSet& a, const FieldSet& b);
 FieldSet field_difference(const FieldSet& a, const FieldSet& b);
 

@@ -2,7 +2,7 @@
 #include "api/json.h"
 
 #include <memory>
-#include <unordered_set>
+#include <unordered_map>
 
 #include <simdjson.h>
 
@@ -16,7 +16,7 @@ namespace dom = simdjson::dom;
 constexpr int depth_max = 1000;
 // What a thread keeps for its next document; a larger document's buffers are given back.
 constexpr std::size_t kept_capacity = 1 << 20;
-// Above this many members a set is quicker than looking at each for a duplicate.
+// Above this many members a table is quicker than looking at each for a duplicate.
 constexpr std::size_t linear_members_max = 24;
 
 /// One step of the way from the document's root, on the stack of the reading function.
@@ -72,7 +72,7 @@ private:
         const dom::object source = element.get_object().value_unsafe();
         Value::Object& members = value.mutable_members();
         members.reserve(source.size());
-        std::unordered_set<std::string_view> seen;
+        std::unordered_map<std::string_view, std::size_t> seen;  // And where.
         const bool large = source.size() > linear_members_max;
         for (const dom::key_value_pair field : source) {
             if (owners_ == FieldOwners::left_out && field.key == "managedFields" &&
@@ -80,11 +80,15 @@ private:
                 continue;
             }
             const Step step{parent, field.key, 0, false};
-            const bool twice = large ? !seen.insert(field.key).second : value.has(field.key);
+            Value* before = large ? nullptr : value.find(field.key);
+            if (large) {
+                const auto [place, is_new] = seen.emplace(field.key, members.size());
+                if (!is_new) before = &members[place->second].value;
+            }
             Value member = build(field.value, &step, depth + 1);
-            if (twice) {
+            if (before != nullptr) {
                 duplicates.push_back(path_text(&step));
-                value.set(field.key, std::move(member));
+                *before = std::move(member);
             } else {
                 members.push_back({field.key, std::move(member)});
             }

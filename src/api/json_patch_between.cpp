@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/members_by_name.h"
 #include "base/text.h"
 
 namespace muster::api {
@@ -29,9 +30,11 @@ public:
 
 private:
     void compare_members(const Value& before, const Value& after, const std::string& path) {
+        const MemberIndex old_members(before);
+        const MemberIndex new_members(after);
         for (const Value::Member& member : before.members()) {
             const std::string here = path + "/" + escaped(member.key);
-            const Value* now = after.find(member.key);
+            const Value* now = new_members.find(member.key);
             if (now == nullptr) {
                 add("remove", here, nullptr);
             } else {
@@ -39,7 +42,7 @@ private:
             }
         }
         for (const Value::Member& member : after.members()) {
-            if (!before.has(member.key))
+            if (!old_members.has(member.key))
                 add("add", path + "/" + escaped(member.key), &member.value);
         }
     }

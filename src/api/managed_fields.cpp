@@ -2,7 +2,10 @@
 #include "api/managed_fields.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <tuple>
+#include <utility>
 
 #include "base/time.h"
 
@@ -76,26 +79,35 @@ Value to_managed_fields(std::vector<FieldOwner> owners) {
 }
 
 void limit_updaters(std::vector<FieldOwner>& owners) {
-    const auto count = [&] { return std::count_if(owners.begin(), owners.end(), is_updater); };
-    if (static_cast<std::size_t>(count()) <= updaters_max) return;
+    auto count = static_cast<std::size_t>(std::count_if(owners.begin(), owners.end(), is_updater));
+    if (count <= updaters_max) return;
     std::sort(owners.begin(), owners.end(), written_before);
-    while (static_cast<std::size_t>(count()) > updaters_max) {
-        // The oldest, and the next one that wrote in the same version.
-        const auto first = std::find_if(owners.begin(), owners.end(), [&](const FieldOwner& owner) {
-            return is_updater(owner) &&
-                   std::count_if(owners.begin(), owners.end(), [&](const FieldOwner& other) {
-                       return is_updater(other) && other.api_version == owner.api_version;
-                   }) > 1;
-        });
-        if (first == owners.end()) return;
-        const auto second = std::find_if(first + 1, owners.end(), [&](const FieldOwner& owner) {
-            return is_updater(owner) && owner.api_version == first->api_version;
-        });
-        second->set = field_union(first->set, second->set);
-        second->manager = folded_manager;
-        second->subresource.clear();
-        owners.erase(first);
+    std::map<std::string, std::size_t> of_version;  // How many updaters wrote in it.
+    for (const FieldOwner& owner : owners) {
+        if (is_updater(owner)) ++of_version[owner.api_version];
     }
+    // The oldest goes into the next one that wrote in the same version.
+    std::map<std::string, std::vector<FieldSet>> folded;
+    std::vector<FieldOwner> kept;
+    for (FieldOwner& owner : owners) {
+        const bool folds =
+            is_updater(owner) && count > updaters_max && of_version[owner.api_version] > 1;
+        if (folds) {
+            --count;
+            --of_version[owner.api_version];
+            folded[owner.api_version].push_back(std::move(owner.set));
+            continue;
+        }
+        if (is_updater(owner) && folded.contains(owner.api_version)) {
+            auto older = folded.extract(owner.api_version);
+            older.mapped().push_back(std::move(owner.set));
+            owner.set = field_union(std::move(older.mapped()));
+            owner.manager = folded_manager;
+            owner.subresource.clear();
+        }
+        kept.push_back(std::move(owner));
+    }
+    owners = std::move(kept);
 }
 
 }  // namespace muster::api

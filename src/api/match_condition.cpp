@@ -132,7 +132,7 @@ std::string match_condition_fault(std::string_view expression) {
 }
 
 CelRule::Answer ask_condition(const CelRule& condition, const MatchInput& input) {
-    static const Value none;
+    static const Value none{};
     const std::array<CelRule::Name, 4> names{{{"object", &input.object},
                                               {"oldObject", &input.old_object},
                                               {"namespaceObject", &none},

@@ -1,4 +1,5 @@
 // api/merge_patch.cpp - JSON merge patch, RFC 7386.
+#include "api/members_by_name.h"
 #include "api/patch.h"
 
 namespace muster::api {
@@ -24,11 +25,12 @@ void merge(Value& target, const Value& patch) {
         return;
     }
     if (!target.is_object()) target = Value::object();
+    MemberTable members(target);
     for (const Value::Member& member : patch.members()) {
         if (member.value.is_null()) {
-            target.erase(member.key);
+            members.erase(member.key);
         } else {
-            merge(target.at(member.key), member.value);
+            merge(members.at(member.key), member.value);
         }
     }
 }

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "api/kind.h"
+#include "api/members_by_name.h"
 #include "api/schema.h"
 #include "base/text.h"
 #include "base/time.h"
@@ -238,8 +239,18 @@ void add_entry(const Schema& schema, const WireField& field, const std::string& 
         schema.element->type != Schema::Type::integer) {
         value.wire = Wire::bytes;
     }
-    map.set(text_in(field.bytes, 1, name, trouble),
-            value_of(*schema.element, value, name, trouble));
+    map.mutable_members().push_back(
+        {text_in(field.bytes, 1, name, trouble), value_of(*schema.element, value, name, trouble)});
+}
+
+/// Of entries with one key the last counts, at the place of the first.
+void unite_entries(Value& map) {
+    if (map.size() < 2) return;
+    Value united = Value::object();
+    MemberTable members(united);
+    for (Value::Member& entry : map.mutable_members())
+        members.set(entry.key, std::move(entry.value));
+    map = std::move(united);
 }
 
 /// Reads a message into an object. `via` picks the fields of one inlined struct; 0: the message's
@@ -273,6 +284,11 @@ void read_message(const Schema& schema, int via, std::string_view message, Value
             if (value.is_null() || (is_zero(value) && !found->keep_zero)) continue;
             object.set(found->name, std::move(value));
         }
+    }
+    if (via != 0) return;
+    for (const Schema::Field& field : schema.fields) {
+        if (field.schema->type != Schema::Type::map) continue;
+        if (Value* map = object.find(field.name)) unite_entries(*map);
     }
 }
 

@@ -48,11 +48,23 @@ std::string with_dot(const std::string& path) {
     return path.starts_with('.') ? path : "." + path;
 }
 
-void check_count(const Value& object, const std::string& path, std::vector<FieldError>& errors) {
-    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+Reached reach_count(const Value& object, const std::string& path) {
     Reached reached = reach(object, path);
     if (reached.fault.empty() && reached.value != nullptr && !reached.value->is_integer())
         reached.fault = fault_of(with_dot(path), *reached.value, "int64");
+    return reached;
+}
+
+Reached reach_selector(const Value& object, const std::string& path) {
+    Reached reached = reach(object, path);
+    if (reached.fault.empty() && reached.value != nullptr && !reached.value->is_string())
+        reached.fault = fault_of(with_dot(path), *reached.value, "string");
+    return reached;
+}
+
+void check_count(const Value& object, const std::string& path, std::vector<FieldError>& errors) {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    const Reached reached = reach_count(object, path);
     if (!reached.fault.empty()) return errors.push_back(fault_at(path, "0", reached.fault));
     if (reached.value == nullptr) return;
     const std::int64_t count = reached.value->as_integer();
@@ -65,13 +77,24 @@ void check_count(const Value& object, const std::string& path, std::vector<Field
 }
 
 void check_selector(const Value& object, const std::string& path, std::vector<FieldError>& errors) {
-    Reached reached = reach(object, path);
-    if (reached.fault.empty() && reached.value != nullptr && !reached.value->is_string())
-        reached.fault = fault_of(with_dot(path), *reached.value, "string");
+    const Reached reached = reach_selector(object, path);
     if (!reached.fault.empty()) errors.push_back(fault_at(path, "\"\"", reached.fault));
 }
 
 }  // namespace
+
+ScalePart scale_part_of(std::string_view subresource) {
+    return subresource == "status" ? ScalePart::status : ScalePart::whole;
+}
+
+std::string unreadable_scale(const Kind& kind, const Value& object) {
+    for (const std::string& path : {kind.scale_spec_path, kind.scale_status_path}) {
+        if (Reached reached = reach_count(object, path); !reached.fault.empty())
+            return reached.fault;
+    }
+    if (kind.scale_selector_path.empty()) return {};
+    return reach_selector(object, kind.scale_selector_path).fault;
+}
 
 std::vector<FieldError> scale_faults(const Kind& kind, const Value& object, ScalePart part) {
     std::vector<FieldError> errors;

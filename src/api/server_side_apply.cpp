@@ -5,6 +5,7 @@
 
 #include "api/json.h"
 #include "api/managed_fields.h"
+#include "api/members_by_name.h"
 #include "api/patch.h"
 #include "api/typed_value.h"
 #include "base/text.h"
@@ -192,9 +193,10 @@ private:
         const Value merged = std::move(result_);
         const FieldSet last = with_named_fields(schema_, before_->set);
         const FieldSet all = with_named_fields(schema_, field_set_of(schema_, merged));
-        FieldSet owned = me_.set;
+        std::vector<FieldSet> sets{me_.set};
         for (const FieldOwner& owner : owners_)
-            owned = field_union(owned, owner.set);
+            sets.push_back(owner.set);
+        FieldSet owned = field_union(std::move(sets));
 
         // Containers that go take with them what others own inside: that comes back.
         const Value bare = without_fields(schema_, merged, last);
@@ -213,8 +215,12 @@ private:
         if (value.is_null() && full.is_object()) value = Value::object();
         if (value.is_null() && full.is_array()) value = Value::array();
         if (!value.is_object()) return;
-        for (Value::Member& member : value.mutable_members())
-            restore_emptied(member.value, full[member.key]);
+        static const Value none{};
+        const MemberIndex was(full);
+        for (Value::Member& member : value.mutable_members()) {
+            const Value* before = was.find(member.key);
+            restore_emptied(member.value, before != nullptr ? *before : none);
+        }
     }
 
     /// What the annotation of client-side apply sets and the live object still has so.

@@ -1,9 +1,14 @@
 // api/strategic_merge_patch.cpp - strategic merge patch: merge keys, $patch, $retainKeys,
 // $setElementOrder and $deleteFromPrimitiveList, as apimachinery does it.
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <optional>
+#include <set>
+#include <unordered_map>
 
 #include "api/json.h"
+#include "api/members_by_name.h"
 #include "api/patch.h"
 
 namespace muster::api {
@@ -31,17 +36,68 @@ bool has_directive(const Value& value) {
     return value.has(patch_directive);
 }
 
-/// The position of the item with the same merge key (the same value, without one); absent: none.
-std::optional<std::size_t> position_of(const Value::Array& items, const Value& item,
-                                       std::string_view merge_key) {
-    for (std::size_t i = 0; i < items.size(); ++i) {
-        const bool same = merge_key.empty()
-                              ? items[i] == item
-                              : items[i].has(merge_key) && items[i][merge_key] == item[merge_key];
-        if (same) return i;
-    }
-    return std::nullopt;
+/// Whether two items of a list are one: they have the same merge key, or are the same without one.
+bool are_one(const Value& a, const Value& b, std::string_view merge_key) {
+    return merge_key.empty() ? a == b : a.has(merge_key) && a[merge_key] == b[merge_key];
 }
+
+/// Equal values have equal texts.
+void append_text(std::string& text, const Value& value) {
+    if (value.is_array()) {
+        text += '[';
+        for (const Value& item : value.items()) {
+            append_text(text, item);
+            text += ',';
+        }
+        text += ']';
+    } else if (value.is_object()) {
+        std::map<std::string_view, const Value*> members;
+        for (const Value::Member& member : value.members())
+            members.emplace(member.key, &member.value);
+        text += '{';
+        for (const auto& [key, of_member] : members) {
+            append_json(text, Value(key));
+            append_text(text, *of_member);
+            text += ',';
+        }
+        text += '}';
+    } else {
+        append_json(text, value);
+    }
+}
+
+/// Where items stand in a list. Patches have as many of them as a client likes, so they are not
+/// looked for one after the other.
+class Positions {
+public:
+    explicit Positions(std::string_view merge_key) : merge_key_(merge_key) {}
+    Positions(const Value::Array& items, std::string_view merge_key) : merge_key_(merge_key) {
+        for (const Value& item : items)
+            add(item);
+    }
+
+    /// The next one. Of several that are one, the first counts.
+    void add(const Value& item) {
+        if (merge_key_.empty() || item.has(merge_key_)) known_.emplace(key_of(item), count_);
+        ++count_;
+    }
+    std::optional<std::size_t> of(const Value& item) const {
+        const auto found = known_.find(key_of(item));
+        return found == known_.end() ? std::nullopt : std::optional(found->second);
+    }
+    bool has(const Value& item) const { return of(item).has_value(); }
+
+private:
+    std::string key_of(const Value& item) const {
+        std::string key;
+        append_text(key, merge_key_.empty() ? item : item[merge_key_]);
+        return key;
+    }
+
+    std::string_view merge_key_;
+    std::unordered_map<std::string, std::size_t> known_;
+    std::size_t count_ = 0;
+};
 
 /// What a patch adds as a whole: without nulls, without directives and without what carries a
 /// $patch, at any depth.
@@ -65,10 +121,11 @@ void clean_addition(Value& value) {
 }
 
 /// Sorts by the position in `order`; what is not in it keeps its place among its like, at the end.
-void sort_by(Value::Array& items, const Value::Array& order, std::string_view merge_key) {
+void sort_by(Value::Array& items, const Positions& order) {
+    constexpr std::size_t last = std::numeric_limits<std::size_t>::max();
     std::vector<std::pair<std::size_t, std::size_t>> places;
     for (std::size_t i = 0; i < items.size(); ++i)
-        places.emplace_back(position_of(order, items[i], merge_key).value_or(order.size()), i);
+        places.emplace_back(order.of(items[i]).value_or(last), i);
     std::sort(places.begin(), places.end());
     Value::Array sorted;
     for (const auto& [place, index] : places)
@@ -80,22 +137,22 @@ void sort_by(Value::Array& items, const Value::Array& order, std::string_view me
 /// list, before the first item of the patch that followed it there.
 Value::Array ordered(Value::Array merged, const Value::Array& wanted, const Value::Array& live,
                      std::string_view merge_key) {
+    const Positions in_wanted(wanted, merge_key);
+    const Positions in_live(live, merge_key);
     Value::Array named;
     Value::Array rest;
-    for (Value& item : merged) {
-        const bool is_named = position_of(wanted, item, merge_key).has_value();
-        (is_named ? named : rest).push_back(std::move(item));
-    }
-    sort_by(named, wanted, merge_key);
-    sort_by(rest, live, merge_key);
+    for (Value& item : merged)
+        (in_wanted.has(item) ? named : rest).push_back(std::move(item));
+    sort_by(named, in_wanted);
+    sort_by(rest, in_live);
     Value::Array all;
     std::size_t next_named = 0;
     std::size_t next_rest = 0;
     while (next_named < named.size() || next_rest < rest.size()) {
         bool take_rest = next_named == named.size();
         if (!take_rest && next_rest < rest.size()) {
-            const auto rest_place = position_of(live, rest[next_rest], merge_key);
-            const auto named_place = position_of(live, named[next_named], merge_key);
+            const auto rest_place = in_live.of(rest[next_rest]);
+            const auto named_place = in_live.of(named[next_named]);
             take_rest = rest_place && named_place && *rest_place < *named_place;
         }
         all.push_back(std::move(take_rest ? rest[next_rest++] : named[next_named++]));
@@ -113,22 +170,26 @@ public:
             return by_directive(*directive, patch);
         if (target.is_null()) target = Value::object();
         retain_keys(target, patch);
-        std::vector<std::string_view> done = merge_ordered_lists(schema, target, patch);
-        for (const Value::Member& member : patch.members()) {
-            const bool is_done = std::find(done.begin(), done.end(), member.key) != done.end() ||
-                                 member.key == retain_keys_directive ||
-                                 member.key.starts_with(order_list_prefix);
-            if (is_done) continue;
-            if (member.key.starts_with(delete_list_prefix)) {
-                delete_from_list(target, member);
-            } else {
-                merge_member(schema, target, member);
-            }
-        }
+        merge_members(schema, target, patch);
         return target;
     }
 
 private:
+    void merge_members(const Schema& schema, Value& target, const Value& patch) {
+        MemberTable members(target);
+        const std::set<std::string_view> done = merge_ordered_lists(schema, members, patch);
+        for (const Value::Member& member : patch.members()) {
+            const bool is_done = done.contains(member.key) || member.key == retain_keys_directive ||
+                                 member.key.starts_with(order_list_prefix);
+            if (is_done) continue;
+            if (member.key.starts_with(delete_list_prefix)) {
+                delete_from_list(members, member);
+            } else {
+                merge_member(schema, members, member);
+            }
+        }
+    }
+
     void fail(const std::string& text) {
         if (!fault) fault = PatchError{text};
     }
@@ -147,9 +208,11 @@ private:
         const Value* retained = patch.find(retain_keys_directive);
         if (!retained) return;
         if (!retained->is_array()) return fail(bad_retain_keys);
-        const auto is_retained = [&](const std::string& key) {
-            return position_of(retained->items(), Value(key), "").has_value();
-        };
+        std::set<std::string_view> names;
+        for (const Value& name : retained->items()) {
+            if (name.is_string()) names.insert(name.as_string());
+        }
+        const auto is_retained = [&](std::string_view key) { return names.contains(key); };
         for (const Value::Member& member : patch.members()) {
             const bool plain = !member.value.is_null() && member.key != retain_keys_directive &&
                                !member.key.starts_with(delete_list_prefix) &&
@@ -161,9 +224,10 @@ private:
     }
 
     /// Merges each list whose order the patch gives; returns the names of these lists.
-    std::vector<std::string_view> merge_ordered_lists(const Schema& schema, Value& target,
-                                                      const Value& patch) {
-        std::vector<std::string_view> done;
+    std::set<std::string_view> merge_ordered_lists(const Schema& schema, MemberTable& target,
+                                                   const Value& patch) {
+        std::set<std::string_view> done;
+        const MemberIndex changes(patch);
         for (const Value::Member& member : patch.members()) {
             const std::string_view directive = member.key;
             if (!directive.starts_with(order_list_prefix)) continue;
@@ -173,16 +237,16 @@ private:
                 continue;
             }
             const std::string_view key = directive.substr(slash + 1);
-            merge_ordered_list(member_schema(schema, key), key, target, patch, member.value);
-            done.push_back(key);
+            merge_ordered_list(member_schema(schema, key), key, target, changes.find(key),
+                               member.value);
+            done.insert(key);
         }
         return done;
     }
 
-    void merge_ordered_list(const Schema& schema, std::string_view key, Value& target,
-                            const Value& patch, const Value& order) {
+    void merge_ordered_list(const Schema& schema, std::string_view key, MemberTable& target,
+                            const Value* change, const Value& order) {
         const Value* list = target.find(key);
-        const Value* change = patch.find(key);
         if (!list && !change) return;
         if ((list && !list->is_array()) || (change && !change->is_array()))
             return fail(bad_order_list);
@@ -217,7 +281,7 @@ private:
         std::size_t next = 0;
         for (const Value& item : patch) {
             if (has_directive(item)) continue;
-            while (next < order.size() && !position_of({order[next]}, item, merge_key))
+            while (next < order.size() && !are_one(order[next], item, merge_key))
                 ++next;
             if (next++ >= order.size()) {
                 Value shown = Value::array();
@@ -238,18 +302,17 @@ private:
         }
     }
 
-    void delete_from_list(Value& target, const Value::Member& directive) {
+    void delete_from_list(MemberTable& target, const Value::Member& directive) {
         const std::string_view key = directive.key;
         const std::size_t slash = key.find('/');
         if (slash != delete_list_prefix.size()) return fail(bad_delete_list);
         Value* list = target.find(key.substr(slash + 1));
         if (!list || !list->is_array() || !directive.value.is_array()) return;
-        std::erase_if(list->mutable_items(), [&](const Value& item) {
-            return position_of(directive.value.items(), item, "").has_value();
-        });
+        const Positions gone(directive.value.items(), "");
+        std::erase_if(list->mutable_items(), [&](const Value& item) { return gone.has(item); });
     }
 
-    void merge_member(const Schema& schema, Value& target, const Value::Member& member) {
+    void merge_member(const Schema& schema, MemberTable& target, const Value::Member& member) {
         if (member.value.is_null()) {
             target.erase(member.key);
             return;
@@ -287,8 +350,11 @@ private:
         for (const Value& item : patch.items())
             list.push(item);
         Value::Array unique;
+        Positions known("");
         for (Value& item : list.mutable_items()) {
-            if (!position_of(unique, item, "")) unique.push_back(std::move(item));
+            if (known.has(item)) continue;
+            known.add(item);
+            unique.push_back(std::move(item));
         }
         list.mutable_items() = ordered(std::move(unique), patch.items(), live, "");
         return list;
@@ -298,6 +364,7 @@ private:
         const std::string& merge_key = schema.patch_merge_key;
         Value::Array& items = list.mutable_items();
         Value::Array changes;
+        Positions removed(merge_key);
         bool replace = false;
         for (const Value& item : patch.items()) {
             if (!item.has(patch_directive)) {
@@ -309,9 +376,7 @@ private:
                 replace = true;
             } else if (directive == "delete") {
                 require_merge_keys({item}, merge_key);
-                std::erase_if(items, [&](const Value& live) {
-                    return live.has(merge_key) && live[merge_key] == item[merge_key];
-                });
+                removed.add(item);
             } else if (directive == "merge") {
                 fail("merging lists cannot yet be specified in the patch");
             } else {
@@ -324,17 +389,21 @@ private:
             clean_addition(list);
             return list;
         }
+        std::erase_if(items,
+                      [&](const Value& live) { return live.has(merge_key) && removed.has(live); });
         require_merge_keys(changes, merge_key);
         require_merge_keys(items, merge_key);
         if (fault) return list;
         const Value::Array live = items;
+        Positions places(items, merge_key);
         const Schema& element = schema.element ? *schema.element : unknown_schema;
         for (const Value& change : changes) {
-            if (const auto at = position_of(items, change, merge_key)) {
+            if (const auto at = places.of(change)) {
                 items[*at] = merge_object(element, std::move(items[*at]), change);
             } else {
                 items.push_back(change);
                 clean_addition(items.back());
+                places.add(items.back());
             }
         }
         items = ordered(std::move(items), changes, live, merge_key);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "api/json.h"
+#include "api/members_by_name.h"
 #include "api/type_words.h"
 #include "base/text.h"
 
@@ -104,10 +105,12 @@ void add_fields(const Schema& schema, const Value& value, FieldSet& set) {
         case Shape::items: {
             const Items items(schema, value);
             for (const std::string& step : items.steps()) {
-                FieldSet& below = set.at(step);
+                FieldSet below;
                 add_fields(item_schema(schema), *items.find(step), below);
                 below.member = true;
+                set.children.push_back({step, std::move(below)});
             }
+            set.order_children();
             return;
         }
         case Shape::members:
@@ -121,25 +124,28 @@ void add_fields(const Schema& schema, const Value& value, FieldSet& set) {
             !struct_field(schema, member.key)) {
             below.member = true;
         }
-        if (!below.empty()) set.at(member_step(member.key)) = std::move(below);
+        if (!below.empty()) set.children.push_back({member_step(member.key), std::move(below)});
     }
+    set.order_children();
 }
 
 /// What is wrong with the type of a value itself; empty when nothing is.
 std::string type_fault(const Schema& schema, const Value& value) {
     using Type = Schema::Type;
     if (value.is_null()) return {};
-    const std::string got = ", got &{" + go_text(value, GoText::plain) + "}";
+    const auto expected = [&](const char* kind) {
+        return std::string("expected ") + kind + ", got &{" + go_text(value, GoText::plain) + "}";
+    };
     switch (schema.type) {
         case Type::any:
             return {};
         case Type::object:
         case Type::map:
-            return value.is_object() ? "" : "expected map" + got;
+            return value.is_object() ? "" : expected("map");
         case Type::list:
-            return value.is_array() ? "" : "expected list" + got;
+            return value.is_array() ? "" : expected("list");
         case Type::boolean:
-            return value.is_boolean() ? "" : "expected boolean" + got;
+            return value.is_boolean() ? "" : expected("boolean");
         case Type::integer:
         case Type::number:
             return value.is_number()
@@ -147,7 +153,7 @@ std::string type_fault(const Schema& schema, const Value& value) {
                        : "expected numeric (int or float), got " + std::string(go_type(value));
         case Type::quantity:
         case Type::int_or_string:
-            return value.is_object() || value.is_array() ? "expected any scalar" + got : "";
+            return value.is_object() || value.is_array() ? expected("any scalar") : "";
         case Type::string:
         case Type::time:
         case Type::micro_time:
@@ -206,8 +212,9 @@ void find_faults(const Schema& schema, const Value& value, const std::string& pa
     }
 }
 
+/// Behind what is there: all is put in order when the last has come.
 void put_below(FieldSet& set, const std::string& step, FieldSet below) {
-    if (!below.empty()) set.at(step) = std::move(below);
+    if (!below.empty()) set.children.push_back({step, std::move(below)});
 }
 
 /// Null pointers stand for what is not there.
@@ -233,9 +240,12 @@ void compare_leaf(Comparison& result, const Value* before, const Value* after) {
 
 void compare_members(Comparison& result, const Schema& schema, const Value* before,
                      const Value* after) {
+    static const Value none{};
+    const MemberIndex old_members(before ? *before : none);
+    const MemberIndex new_members(after ? *after : none);
     if (before) {
         for (const Value::Member& member : before->members()) {
-            const Value* now = after ? after->find(member.key) : nullptr;
+            const Value* now = new_members.find(member.key);
             if (now && now->is_same(member.value)) continue;
             compare_step(result, member_step(member.key), member_schema(schema, member.key),
                          &member.value, now);
@@ -243,7 +253,7 @@ void compare_members(Comparison& result, const Schema& schema, const Value* befo
     }
     if (!after) return;
     for (const Value::Member& member : after->members()) {
-        if (before && before->has(member.key)) continue;
+        if (old_members.has(member.key)) continue;
         compare_step(result, member_step(member.key), member_schema(schema, member.key), nullptr,
                      &member.value);
     }
@@ -266,6 +276,8 @@ void compare_inside(Comparison& result, Shape shape, const Schema& schema, const
                     const Value* after) {
     if (shape == Shape::members) compare_members(result, schema, before, after);
     if (shape == Shape::items) compare_items(result, schema, before, after);
+    for (FieldSet* set : {&result.removed, &result.modified, &result.added})
+        set->order_children();
 }
 
 Comparison compare(const Schema& schema, const Value* before, const Value* after) {
@@ -356,8 +368,9 @@ Value merge_typed(const Schema& schema, const Value& base, const Value& over) {
     if (shape == Shape::leaf || shape_of(schema, base) != shape) return over;
     if (shape == Shape::items) return merge_items(schema, base, over);
     Value merged = base;
+    MemberTable members(merged);
     for (const Value::Member& member : over.members()) {
-        Value& place = merged.at(member.key);
+        Value& place = members.at(member.key);
         place = merge_typed(member_schema(schema, member.key), place, member.value);
     }
     return merged;

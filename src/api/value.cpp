@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cstring>
 #include <new>
+#include <optional>
 
+#include "api/members_by_name.h"
 #include "base/verify.h"
 
 namespace muster::api {
@@ -309,11 +311,14 @@ bool operator==(const Value& a, const Value& b) {
     const Value::Object& ours = a.object_->content;
     const Value::Object& theirs = b.object_->content;
     if (ours.size() != theirs.size()) return false;
+    std::optional<MemberIndex> by_name;
     for (std::size_t i = 0; i < ours.size(); ++i) {
         const Value::Member& mine = ours[i];
         // The same order is the usual case.
         const Value::Member& twin = theirs[i];
-        const Value* other = mine.key == twin.key ? &twin.value : b.find(mine.key);
+        const bool in_order = mine.key == twin.key;
+        if (!in_order && !by_name) by_name.emplace(b);
+        const Value* other = in_order ? &twin.value : by_name->find(mine.key);
         if (!other || !(mine.value == *other)) return false;
     }
     return true;

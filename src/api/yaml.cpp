@@ -9,6 +9,7 @@
 
 #include <yaml.h>
 
+#include "api/members_by_name.h"
 #include "api/yaml_scalar.h"
 #include "base/text.h"
 
@@ -142,6 +143,7 @@ private:
     Value mapping(std::string_view anchor, const Step* parent, int depth) {
         if (!anchor.empty()) open_.emplace(anchor);
         Value value = Value::object();
+        MemberTable members(value);
         std::set<std::string> written;  // Keys that stand here themselves, not merged ones.
         for (;;) {
             Event key;
@@ -153,18 +155,18 @@ private:
             const std::size_t line = content->start_mark.line;
             Value member = node(content, &step, depth + 1);
             if (!name) {
-                merge(value, std::move(member), line);
+                merge(members, std::move(member), line);
                 continue;
             }
             if (!written.insert(*name).second) duplicates_.push_back(path_text(&step));
-            value.set(*name, std::move(member));
+            members.set(*name, std::move(member));
         }
         return anchored(anchor, std::move(value));
     }
 
     /// A merged member replaces what stands before it, as go-yaml does; of several merged maps the
     /// earlier ones win.
-    void merge(Value& into, Value from, std::size_t line) {
+    void merge(MemberTable& into, Value from, std::size_t line) {
         const auto take = [&](Value& source) {
             if (!source.is_object())
                 return fail(line, "map merge requires map or sequence of maps as the value");

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "apiserver/test_server.h"
+#include "base/processor_time.h"
 #include "net/pki.h"
 
 namespace muster::apiserver {
@@ -180,6 +181,45 @@ TEST_CASE("a service account's token speaks for it until it expires or the accou
     CHECK(server.send(request)->status == 200);
     server.remove(accounts + "/robot");
     CHECK(server.send(request)->status == 401);
+}
+
+TEST_CASE("a token's owner is told for those of the audiences asked about that it is for") {
+    Options options;
+    options.service_account_key_pem = net::make_signing_key();
+    options.static_tokens.push_back({"secret", "robot", {"system:masters"}});
+    TestServer server(std::move(options));
+    const std::string accounts = "/api/v1/namespaces/default/serviceaccounts";
+    server.post(accounts, R"({"metadata":{"name":"robot"}})");
+    const std::string token =
+        server.post(accounts + "/robot/token", R"({"spec":{"audiences":["a","b"]}})")
+            ->json()["status"]["token"]
+            .text();
+    REQUIRE(!token.empty());
+    const auto review = [&](const std::string& of, api::Value audiences) {
+        const api::Value body = api::Value::object(
+            {{"apiVersion", "authentication.k8s.io/v1"},
+             {"kind", "TokenReview"},
+             {"spec", api::Value::object({{"token", of}, {"audiences", audiences}})}});
+        return server.post("/apis/authentication.k8s.io/v1/tokenreviews", api::to_json(body))
+            ->json()["status"];
+    };
+    const api::Value known = review(token, api::Value::array({"c", "b", "a"}));
+    CHECK(known["authenticated"].boolean_or(false));
+    CHECK(known["user"]["username"].text() == "system:serviceaccount:default:robot");
+    CHECK(known["audiences"] == api::Value::array({"b", "a"}));
+    CHECK(review(token, api::Value::array({"c"}))["error"].text() == "invalid bearer token");
+    CHECK(review(token, api::Value::array())["error"].text() == "invalid bearer token");
+    const api::Value ours = review("secret", api::Value::array());
+    CHECK(ours["user"]["username"].text() == "robot");
+    CHECK(!ours.has("audiences"));
+    CHECK(review("secret", api::Value::array({"a"}))["error"].text() == "invalid bearer token");
+    // A signature that is wrong is looked at once, however many audiences are asked about.
+    api::Value many = api::Value::array();
+    for (int i = 0; i < 200'000; ++i)
+        many.push("a" + std::to_string(i));
+    const std::string wrong = token.substr(0, token.size() - 4) + "AAAA";
+    CHECK(processor_time(
+              [&] { CHECK(review(wrong, many)["error"].text() == "invalid bearer token"); }) < 8);
 }
 
 TEST_CASE("impersonation needs the right to it") {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "api/json.h"
 #include "api/yaml.h"
@@ -74,7 +75,7 @@ net::Response response_of(const Exchange& exchange, int code, Bytes body, std::s
     return response;
 }
 
-/// An error repeats what the client sent, which may be no UTF-8: JSON must be.
+/// An answer may repeat what the client sent, which may be no UTF-8: JSON must be.
 Bytes readable(Bytes text) {
     if (is_utf8(*text)) return text;
     std::string repaired = *text;
@@ -84,8 +85,16 @@ Bytes readable(Bytes text) {
     return make_bytes(std::move(repaired));
 }
 
+/// YAML cannot be written at all of what is no UTF-8.
+std::string yaml_of(const api::Value& value) {
+    const Bytes text = make_bytes(api::to_json(value));
+    const Bytes good = readable(text);
+    if (good == text) return api::to_yaml(value);
+    return api::to_yaml(std::get<api::Parsed>(api::parse_json(*good)).value);
+}
+
 Bytes encoded(const Form& form, const api::Value& value) {
-    if (form.yaml) return make_bytes(api::to_yaml(value));
+    if (form.yaml) return make_bytes(yaml_of(value));
     if (form.pretty) return make_bytes(api::to_pretty_json(value) + "\n");
     std::string text = api::to_json(value);
     text += '\n';

@@ -52,11 +52,13 @@ std::optional<Value> claims_of(Context& context, std::string_view token) {
     return context.known_claims[id] = std::get<api::Parsed>(parsed).value;
 }
 
-bool has_audience(const Value& claims, std::string_view audience) {
+std::set<std::string> audiences_of(const Value& claims) {
     const Value& given = claims["aud"];
-    if (given.is_string()) return given.as_string() == audience;
-    return std::any_of(given.items().begin(), given.items().end(),
-                       [&](const Value& each) { return each.text_or("") == audience; });
+    if (given.is_string()) return {given.text()};
+    std::set<std::string> audiences;
+    for (const Value& each : given.items())
+        audiences.insert(each.text());
+    return audiences;
 }
 
 /// The object is still the one that the token was made for.
@@ -66,14 +68,10 @@ bool still_there(Context& context, const char* plural, std::string_view ns, cons
     return !found.object.is_null() && found.object["metadata"]["uid"] == claim["uid"];
 }
 
-std::optional<User> user_of_account(Context& context, const Value& claims,
-                                    std::string_view audience) {
+std::optional<User> user_of_account(Context& context, const Value& claims) {
     const std::int64_t now = context.loop.now().since_epoch / 1'000'000'000;
     if (claims["iss"].text_or("") != context.options.issuer) return std::nullopt;
     if (claims["exp"].integer_or(0) <= now || claims["nbf"].integer_or(0) > now + 60) {
-        return std::nullopt;
-    }
-    if (!has_audience(claims, audience.empty() ? context.options.issuer : audience)) {
         return std::nullopt;
     }
     const Value& own = claims["kubernetes.io"];
@@ -152,9 +150,9 @@ User presented(Context& context, const net::Request& request) {
     User user;
     const std::string token = bearer_of(request);
     if (!token.empty()) {
-        auto found = user_of_token(context, token);
-        if (!found) throw unauthorized();
-        return *std::move(found);
+        auto found = owner_of_token(context, token);
+        if (!found || !found->is_for_us) throw unauthorized();
+        return std::move(found->user);
     }
     if (!request.headers.get("Authorization").empty()) throw unauthorized();
     if (!request.peer.certificate_problem.empty()) throw unauthorized();
@@ -171,20 +169,23 @@ User presented(Context& context, const net::Request& request) {
 
 }  // namespace
 
-std::optional<User> user_of_token(Context& context, std::string_view token,
-                                  std::string_view audience) {
+std::optional<TokenOwner> owner_of_token(Context& context, std::string_view token) {
     for (const StaticToken& known : context.options.static_tokens) {
-        if (!audience.empty() || !net::equal_secrets(known.token, token)) continue;
+        if (!net::equal_secrets(known.token, token)) continue;
         User user;
         user.name = known.user;
         user.groups = known.groups;
         add_group(user, "system:authenticated");
-        return user;
+        return TokenOwner{std::move(user), true, {}};
     }
     if (context.options.service_account_key_pem.empty()) return std::nullopt;
     const auto claims = claims_of(context, token);
     if (!claims) return std::nullopt;
-    return user_of_account(context, *claims, audience);
+    auto user = user_of_account(context, *claims);
+    if (!user) return std::nullopt;
+    std::set<std::string> audiences = audiences_of(*claims);
+    const bool is_for_us = audiences.contains(context.options.issuer);
+    return TokenOwner{*std::move(user), is_for_us, std::move(audiences)};
 }
 
 User authenticate(Context& context, const net::Request& request) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -17,10 +18,16 @@ inline constexpr std::string_view token_protocol = "base64url.bearer.authorizati
 /// that are wrong, and 403 when it may not impersonate whom it wants to.
 User authenticate(Context& context, const net::Request& request);
 
-/// The user that a token stands for; absent when it is none of ours, expired, or its account is
-/// gone. `audience` empty: the server's own.
-std::optional<User> user_of_token(Context& context, std::string_view token,
-                                  std::string_view audience = "");
+/// Whom a token stands for, and before whom.
+struct TokenOwner {
+    User user;
+    bool is_for_us = false;
+    std::set<std::string> audiences;  // None of a token from the list of the server's options.
+};
+
+/// Absent when it is none of ours, expired, or its account is gone. Its signature is looked at
+/// once: that costs more than the rest of a request.
+std::optional<TokenOwner> owner_of_token(Context& context, std::string_view token);
 
 /// serviceaccounts/NAME/token: a token for the account.
 void serve_token_request(Context& context, const ExchangePtr& exchange);

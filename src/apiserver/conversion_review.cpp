@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "api/denial.h"
 #include "api/field_error.h"
 #include "api/json.h"
 #include "api/label_rules.h"
@@ -33,13 +34,6 @@ Fault identity_fault(const Value& before, const Value& after) {
     return differs("UID", old["uid"], now["uid"]);
 }
 
-std::string joined(const std::vector<api::FieldError>& errors) {
-    std::vector<std::string> texts;
-    for (const api::FieldError& error : errors)
-        texts.push_back(error.field + ": " + error.text);
-    return errors.size() == 1 ? texts[0] : "[" + join(texts, ", ") + "]";
-}
-
 /// Labels or annotations, which are the webhook's to change.
 Fault take_texts(const char* field, const Value& given, Value& metadata) {
     if (given.is_null()) {
@@ -65,7 +59,7 @@ Fault take_texts(const char* field, const Value& given, Value& metadata) {
         } else {
             api::check_annotations(given, path.child("annotation"), errors);
         }
-        if (!errors.empty()) return joined(errors);
+        if (!errors.empty()) return api::joined(errors);
     }
     metadata.set(field, given);
     return std::nullopt;

@@ -14,6 +14,7 @@
 #include "api/typed_value.h"
 #include "api/yaml.h"
 #include "apiserver/status_error.h"
+#include "base/text.h"
 
 namespace muster::apiserver {
 namespace {
@@ -109,13 +110,6 @@ void check_type(const Exchange& exchange, Value& object) {
     if (given_kind.empty()) object.set("kind", kind.kind);
 }
 
-std::string joined(const std::vector<std::string>& texts) {
-    std::string all;
-    for (const std::string& text : texts)
-        all += (all.empty() ? "" : ", ") + text;
-    return all;
-}
-
 std::string cannot_handle(const Exchange& exchange) {
     return exchange.kind->kind + " in version \"" + exchange.version->name +
            "\" cannot be handled as a " + exchange.kind->kind + ": ";
@@ -145,7 +139,7 @@ void check_strictly(Exchange& exchange, const api::Schema& schema, const Value& 
     if (!custom) complain("duplicate", duplicates);
     if (complaints.empty()) return;
     if (mode == "Strict") {
-        const std::string text = "strict decoding error: " + joined(complaints);
+        const std::string text = "strict decoding error: " + join(complaints, ", ");
         if (exchange.route.verb == "patch" && !is_apply(exchange)) {
             throw StatusError(Reason::invalid, " \"\" is invalid: patch: " + text,
                               patch_details("Invalid value: " + text));
@@ -203,18 +197,20 @@ void add_other_faults(const api::Kind& kind, Value object, std::vector<api::Fiel
     wrong.insert(wrong.end(), others.begin(), others.end());
 }
 
-std::vector<api::FieldError> scale_faults_of(const Exchange& exchange, const Value& object) {
-    const bool of_status = exchange.route.subresource == "status";
-    return api::scale_faults(*exchange.kind, object,
-                             of_status ? api::ScalePart::status : api::ScalePart::whole);
+/// A write of the object leaves its status alone, whatever it says of it.
+bool passes_over_status(const Exchange& exchange) {
+    return exchange.kind->has_status && exchange.route.subresource.empty();
 }
 
-/// A write of the object leaves its status alone, whatever it says of it.
-void pass_over_status(const Exchange& exchange, std::vector<api::FieldError>& wrong) {
-    if (!exchange.kind->has_status || !exchange.route.subresource.empty()) return;
+void forget_status(std::vector<api::FieldError>& wrong) {
     std::erase_if(wrong, [](const api::FieldError& error) {
         return error.field == "status" || error.field.starts_with("status.");
     });
+}
+
+Value without_status(Value object) {
+    object.erase("status");
+    return object;
 }
 
 /// Built-in kinds are typed: a wrong type cannot be decoded at all. Custom ones are invalid, and
@@ -223,16 +219,20 @@ void check_types(const Exchange& exchange, const api::Schema& schema, const Valu
     std::vector<api::FieldError> wrong = api::validate(schema, object);
     if (exchange.kind->custom) {
         check_metadata_types(exchange, wrong);
-        pass_over_status(exchange, wrong);
+        const bool passed = passes_over_status(exchange);
+        if (passed) forget_status(wrong);
         const bool converted = exchange.version->name != exchange.kind->storage;
         if (const auto silent = api::rules_not_asked(schema, wrong)) {
             wrong.push_back(*silent);
         } else if (converted || !wrong.empty()) {
-            for (api::FieldError& error : api::broken_rules(schema, object, nullptr))
+            // Rules expect what keeps the schema, and a status that is passed over need not.
+            const Value& asked = passed ? without_status(object) : object;
+            for (api::FieldError& error : api::broken_rules(schema, asked, nullptr))
                 wrong.push_back(std::move(error));
         }
         if (wrong.empty()) return;
-        for (api::FieldError& error : scale_faults_of(exchange, object))
+        const auto part = api::scale_part_of(exchange.route.subresource);
+        for (api::FieldError& error : api::scale_faults(*exchange.kind, object, part))
             wrong.push_back(std::move(error));
         throw invalid(*exchange.kind, object["metadata"]["name"].text_or(""), wrong);
     }

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "apiserver/test_server.h"
+#include "base/text.h"
+#include "net/pki.h"
 
 namespace muster::apiserver {
 namespace {
@@ -236,6 +238,124 @@ TEST_CASE("an object from before a rule lives on; only what is newly wrong is re
     CHECK(refused->message().find("activeDeadlineSeconds") != std::string::npos);
     CHECK(refused->message().find("fieldPath") == std::string::npos);
     CHECK(server.merge(all + "/p", R"({"spec":{"activeDeadlineSeconds":9}})")->status == 200);
+}
+
+TEST_CASE("bytes that are no text, in names, headers and values, end in answers that are") {
+    TestServer server;
+    const auto in_yaml = [&](net::Request request) {
+        request.headers.set("Accept", "application/yaml");
+        const ReplyPtr reply = server.send(std::move(request));
+        CHECK(is_utf8(reply->text));
+        CHECK(server.get(maps)->status == 200);
+        return reply;
+    };
+    CHECK(in_yaml(server.request("GET", maps + "/\xff"))->status == 404);
+    // Of a long value an error shows the beginning, which must not end within a letter.
+    std::string letters = "x";
+    for (int i = 0; i < 400; ++i)
+        letters += "\xc3\xa9";
+    const ReplyPtr shown = in_yaml(server.request(
+        "POST", maps, R"({"metadata":{"name":"a"},"data":{"a":[")" + letters + R"("]}})"));
+    CHECK(shown->status == 400);
+    const ReplyPtr named = in_yaml(server.request(
+        "POST", maps, R"({"metadata":{"name":"a","labels":{"l":")" + letters + R"("}}})"));
+    CHECK(named->status == 422);
+    // Who writes is named by what he sends, and kept.
+    net::Request made = server.request("POST", maps, R"({"metadata":{"name":"m"}})");
+    made.headers.set("User-Agent", "agent\xff\xfe " + letters + "/1.0");
+    CHECK(in_yaml(std::move(made))->status == 201);
+    const api::Value stored = server.get(maps + "/m")->json();
+    CHECK(stored["metadata"]["name"].text() == "m");
+    CHECK(server.merge(maps + "/m", R"({"data":{"a":"b"}})")->status == 200);
+}
+
+TEST_CASE("whatever stands in the place of metadata or spec, at every way to write") {
+    Options options;
+    options.service_account_key_pem = net::make_signing_key();
+    TestServer server(std::move(options));
+    const std::string deployments = "/apis/apps/v1/namespaces/default/deployments";
+    REQUIRE(server
+                .post(deployments,
+                      R"({"metadata":{"name":"d"},"spec":{"replicas":2,"selector":)"
+                      R"({"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":)"
+                      R"({"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})")
+                ->status == 201);
+    REQUIRE(server
+                .post(pods, R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c",)"
+                            R"("image":"i"}]}})")
+                ->status == 201);
+    const std::string pod = pods + "/p";
+    const std::string account = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    const std::string reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    const std::string crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    int asked = 0;
+    for (const std::string& path : std::vector<std::string>{
+             deployments + "/d/scale", deployments + "/d/status", deployments + "/d", pod,
+             pod + "/status", pod + "/binding", pod + "/eviction", account, reviews, crds, maps,
+             "/api/v1/namespaces/default", "/api/v1/namespaces/default/finalize",
+             "/apis/kueue.x-k8s.io/v1beta1/namespaces/default/workloads"}) {
+        for (const char* field : {"metadata", "spec", "status", "target", "deleteOptions"}) {
+            for (const char* value : {"null", "7", "\"x\"", "[]", "[7]", "{}", R"({"name":[]})",
+                                      R"({"annotations":[],"replicas":{},"conditions":7})"}) {
+                CAPTURE(path);
+                CAPTURE(field);
+                CAPTURE(value);
+                const std::string body = std::string("{\"") + field + "\":" + value + "}";
+                const std::string patch = R"([{"op":"add","path":"/)" + std::string(field) +
+                                          R"(","value":)" + value + "}]";
+                for (const ReplyPtr& reply :
+                     {server.post(path, body), server.put(path, body), server.merge(path, body),
+                      server.apply(path + "?fieldManager=x&force=true", body),
+                      server.send(
+                          server.request("PATCH", path, patch, "application/json-patch+json")),
+                      server.send(server.request("PATCH", path, body,
+                                                 "application/strategic-merge-patch+json"))}) {
+                    CHECK(reply->answers == 1);
+                    ++asked;
+                }
+            }
+        }
+    }
+    CHECK(asked == 14 * 5 * 8 * 6);
+    CHECK(server.get(maps)->status == 200);
+}
+
+TEST_CASE("a status that a write passes over is not looked into, however large") {
+    TestServer server;
+    const std::string all = "/apis/kueue.x-k8s.io/v1beta1/namespaces/default/workloads";
+    std::string version;
+    const auto workload = [&](const std::string& status) {
+        return R"({"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"Workload","metadata":{"name":)"
+               R"("w")" +
+               version +
+               R"(},"spec":{"queueName":"q","podSets":[{"name":"main","count":1,"template":{)"
+               R"("spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}]})" +
+               status + "}";
+    };
+    const ReplyPtr made = server.post(all, workload(""));
+    REQUIRE_MESSAGE(made->status == 201, made->message());
+    version = R"(,"resourceVersion":")" + made->json()["metadata"]["resourceVersion"].text() + '"';
+    const auto list = [](const std::string& item, int times) {
+        std::string text = "[" + item;
+        for (int i = 1; i < times; ++i)
+            text += "," + item;
+        return text + "]";
+    };
+    const auto placed = [&](int levels, int domains) {
+        return workload(
+            R"(,"status":{"admission":{"clusterQueue":"c","podSetAssignments":[{"name":"main",)"
+            R"("topologyAssignment":{"levels":)" +
+            list("\"a\"", levels) + R"(,"domains":)" + list("{}", domains) + "}}]}}");
+    };
+    // Its places would be converted as the product of these two: minutes, and all memory.
+    for (const std::string& body : {placed(17, 1), placed(250'000, 250'000)}) {
+        for (const ReplyPtr& reply :
+             {server.put(all + "/w", body), server.merge(all + "/w", body)}) {
+            CHECK_MESSAGE(reply->status == 200, reply->message());
+            CHECK(!reply->json()["status"].has("admission"));
+        }
+    }
+    CHECK(server.put(all + "/w/status", placed(17, 1))->status == 422);
 }
 
 TEST_CASE("what an older version stored is cleaned once, before anybody writes over it") {

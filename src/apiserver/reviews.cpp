@@ -128,21 +128,20 @@ Value rules_status(Context& context, const User& user, const std::string& ns) {
 Value token_status(Context& context, const Value& spec) {
     const std::string token = spec["token"].text();
     if (token.empty()) throw bad_request("token is required for TokenReview in authentication");
-    Value asked = spec["audiences"];
-    if (asked.empty()) asked = Value::array({Value(context.options.issuer)});
+    const std::optional<TokenOwner> owner = owner_of_token(context, token);
+    const bool asks_for_us = spec["audiences"].empty();
+    const Value asked =
+        asks_for_us ? Value::array({Value(context.options.issuer)}) : spec["audiences"];
     // Those of the audiences asked about that it is for.
-    std::optional<User> user;
     Value audiences = Value::array();
     for (const Value& audience : asked.items()) {
-        if (audience.text().empty()) continue;
-        auto found = user_of_token(context, token, audience.text());
-        if (!found) continue;
-        user = std::move(found);
-        audiences.push(audience);
+        const std::string name = audience.text();
+        if (owner && !name.empty() && owner->audiences.contains(name)) audiences.push(audience);
     }
-    if (!user && spec["audiences"].empty()) user = user_of_token(context, token);
-    if (!user) return Value::object({{"user", Value::object()}, {"error", "invalid bearer token"}});
-    Value status = Value::object({{"authenticated", true}, {"user", user_info(*user)}});
+    const bool known = owner && (!audiences.empty() || (asks_for_us && owner->is_for_us));
+    if (!known)
+        return Value::object({{"user", Value::object()}, {"error", "invalid bearer token"}});
+    Value status = Value::object({{"authenticated", true}, {"user", user_info(owner->user)}});
     if (!audiences.empty()) status.set("audiences", audiences);
     return status;
 }

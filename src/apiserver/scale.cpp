@@ -7,6 +7,7 @@
 
 #include "api/json.h"
 #include "api/patch.h"
+#include "api/scale_faults.h"
 #include "api/scale_owners.h"
 #include "api/schema.h"
 #include "apiserver/answer.h"
@@ -30,13 +31,33 @@ std::string_view without_dot(std::string_view path) {
     return path.starts_with('.') ? path.substr(1) : path;
 }
 
+/// What kube-apiserver says of its own failures goes out as it is, without a reason.
+StatusError unreadable(const std::string& why) {
+    return {Reason::unnamed, why};
+}
+
+/// On the way there are objects or nothing.
 void set_path(Value& object, std::string_view path, Value value) {
-    const std::size_t dot = path.find('.');
-    if (dot == std::string_view::npos) {
-        object.set(path, std::move(value));
-        return;
+    Value* here = &object;
+    for (std::size_t dot = path.find('.'); dot != std::string_view::npos;
+         dot = path.find('.', dot + 1)) {
+        const std::string_view way = path.substr(0, dot);
+        const std::string_view name = way.substr(way.rfind('.') + 1);
+        if (!here->has(name)) here->set(name, Value::object());
+        here = here->find(name);
+        if (!here->is_object()) {
+            throw unreadable("value cannot be set because ." + std::string(way) +
+                             " is not a map[string]interface{}");
+        }
     }
-    set_path(object.at(path.substr(0, dot)), path.substr(dot + 1), std::move(value));
+    here->set(path.substr(path.rfind('.') + 1), std::move(value));
+}
+
+/// Of what users bring nobody has checked what stood there before the kind could be scaled.
+void check_readable(const api::Kind& kind, const Value& served) {
+    if (kind.stored_schema == nullptr) return;
+    const std::string why = api::unreadable_scale(kind, served);
+    if (!why.empty()) throw unreadable(why);
 }
 
 const api::Schema& scale_schema() {
@@ -118,6 +139,7 @@ void scale_object(Context& context, Exchange& exchange, Value& object) {
     const Value owners = object["metadata"]["managedFields"];
 
     Value served = shown_in(context, exchange, kind, std::move(object), version.name);
+    check_readable(kind, served);
     Value present = scale_of(kind, served);
     if (Value own = api::owners_of_scale(place, owners); !own.is_null())
         present.at("metadata").set("managedFields", std::move(own));
@@ -179,9 +201,10 @@ void serve_scale(Context& context, const ExchangePtr& exchange) {
     if (route.verb == "get") {
         const Newest newest = newest_of(context, kind, route.ns, route.name);
         if (newest.object.is_null()) throw not_found(kind.resource(), route.name);
-        send_value(*exchange, 200,
-                   scale_of(kind, shown_in(context, *exchange, kind, newest.object,
-                                           exchange->version->name)));
+        const Value served =
+            shown_in(context, *exchange, kind, newest.object, exchange->version->name);
+        check_readable(kind, served);
+        send_value(*exchange, 200, scale_of(kind, served));
         return;
     }
     if (route.verb != "update" && route.verb != "patch") {

@@ -85,5 +85,55 @@ TEST_CASE("a count that is none is refused at a scale, however it is sent, and n
     }
 }
 
+TEST_CASE(
+    "objects from before their kind could be scaled may have anything where its scale looks") {
+    TestServer server;
+    const std::string crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const std::string things = "/apis/example.com/v1/namespaces/default/things";
+    const std::string crd =
+        R"({"metadata":{"name":"things.example.com"},"spec":{"group":"example.com",)"
+        R"("scope":"Namespaced","names":{"plural":"things","kind":"Thing"},"versions":[{)"
+        R"("name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",)"
+        R"("properties":{"spec":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}]}})";
+    REQUIRE(server.post(crds, crd)->status == 201);
+    const auto make = [&](const std::string& name, const std::string& spec) {
+        return server
+            .post(things, R"({"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":")" +
+                              name + R"("},"spec":)" + spec + "}")
+            ->status;
+    };
+    REQUIRE(make("text", R"({"a":"text"})") == 201);
+    REQUIRE(make("count", R"({"a":{"b":"3"}})") == 201);
+    REQUIRE(make("nothing", R"({"a":{}})") == 201);
+    REQUIRE(
+        server
+            .merge(crds + "/things.example.com",
+                   R"({"spec":{"versions":[{"name":"v1","served":true,"storage":true,"schema":{)"
+                   R"("openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object",)"
+                   R"("x-kubernetes-preserve-unknown-fields":true}}}},"subresources":{"scale":{)"
+                   R"("specReplicasPath":".spec.a.b","statusReplicasPath":".status.b"}}}]}})")
+            ->status == 200);
+    const std::string wanted =
+        R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":")";
+    const auto put = [&](const std::string& name) {
+        return server.put(things + "/" + name + "/scale",
+                          wanted + name + R"("},"spec":{"replicas":1}})");
+    };
+    const std::string on_the_way =
+        ".spec.a.b accessor error: text is of the type string, expected map[string]interface{}";
+    for (const ReplyPtr& reply :
+         {put("text"), server.get(things + "/text/scale"),
+          server.merge(things + "/text/scale", R"({"spec":{"replicas":1}})")}) {
+        CHECK(reply->status == 500);
+        CHECK(reply->message() == on_the_way);
+        CHECK(reply->reason().empty());
+    }
+    CHECK(put("count")->message() ==
+          ".spec.a.b accessor error: 3 is of the type string, expected int64");
+    CHECK(put("nothing")->status == 200);
+    CHECK(server.get(things + "/nothing")->json()["spec"]["a"]["b"].integer_or(0) == 1);
+    CHECK(server.get(things + "/text")->json()["spec"]["a"].text() == "text");
+}
+
 }  // namespace
 }  // namespace muster::apiserver

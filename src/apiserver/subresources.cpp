@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/members_by_name.h"
 #include "apiserver/answer.h"
 #include "apiserver/authenticate.h"
 #include "apiserver/decode.h"
@@ -66,8 +67,10 @@ void bind_pod(Value& pod, const Value& binding, const std::string& now) {
         throw conflict(pods, name, "pod " + name + " has non-empty .spec.schedulingGates");
     }
     pod.at("spec").set("nodeName", binding["target"]["name"]);
-    for (const auto& annotation : binding["metadata"]["annotations"].members()) {
-        pod.at("metadata").at("annotations").set(annotation.key, annotation.value);
+    if (const Value& given = binding["metadata"]["annotations"]; given.is_object()) {
+        api::MemberTable annotations(pod.at("metadata").at("annotations"));
+        for (const auto& [key, value] : given.members())
+            annotations.set(key, value);
     }
     set_condition(pod, Value::object({{"type", "PodScheduled"},
                                       {"status", "True"},

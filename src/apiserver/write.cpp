@@ -2,6 +2,7 @@
 // answer.
 #include "apiserver/write.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -24,6 +25,7 @@
 #include "apiserver/review_of_write.h"
 #include "apiserver/status_error.h"
 #include "apiserver/stored.h"
+#include "base/text.h"
 
 namespace muster::apiserver {
 namespace {
@@ -33,6 +35,7 @@ using Operation = api::AdmissionRequest::Operation;
 
 constexpr int name_tries = 8;
 constexpr int repeats_max = 10;
+constexpr std::size_t manager_max = 128;
 
 /// Who owns the fields that a write changes.
 enum class Tracking { record, already_done };
@@ -97,9 +100,8 @@ void check_valid(Context& context, Exchange& exchange, const api::Kind& kind,
     for (api::FieldError& error : broken_rules(context, exchange, kind, object, old))
         errors.push_back(std::move(error));
     if (kind.custom) {
-        const bool of_status = subresource == "status";
-        const auto part = of_status ? api::ScalePart::status : api::ScalePart::whole;
-        for (api::FieldError& error : api::scale_faults(kind, object, part))
+        for (api::FieldError& error :
+             api::scale_faults(kind, object, api::scale_part_of(subresource)))
             errors.push_back(std::move(error));
     }
     if (kind.validate != nullptr && !kind.custom) {
@@ -386,18 +388,32 @@ Value stored_update(Context& context, Exchange& exchange, const Newest& newest, 
         object = tracked(context, exchange, kind, subresource, old, std::move(object));
         tracking = Tracking::already_done;
     }
+    // It stays as it was, so nobody has checked what is given here: it is not converted either.
+    if (kind.convert != nullptr && kind.has_status && exchange.route.subresource.empty())
+        object.erase("status");
     return stored_form(context, exchange, kind, std::move(object));
 }
 
 }  // namespace
 
 std::string field_manager(const net::Request& request) {
-    std::string_view manager = request.query_value("fieldManager");
-    if (manager.empty()) {
-        manager = request.headers.get("User-Agent");
-        manager = manager.substr(0, manager.find('/'));
+    std::string_view rest = request.query_value("fieldManager");
+    if (rest.empty()) {
+        rest = request.headers.get("User-Agent");
+        rest = rest.substr(0, rest.find('/'));
     }
-    return manager.empty() ? "unknown" : std::string(manager.substr(0, 128));
+    // Whole letters only, since it is stored.
+    std::string manager;
+    while (!rest.empty()) {
+        const std::size_t length = utf8_length(rest);
+        const std::string_view letter =
+            length > 0 ? rest.substr(0, length) : std::string_view("\uFFFD");
+        const bool shows = length > 1 || length == 0 || (rest[0] >= ' ' && rest[0] != '\x7f');
+        if (shows && manager.size() + letter.size() > manager_max) break;
+        if (shows) manager += letter;
+        rest.remove_prefix(std::max<std::size_t>(length, 1));
+    }
+    return manager.empty() ? "unknown" : manager;
 }
 
 void serve_create(Context& context, const ExchangePtr& exchange) {

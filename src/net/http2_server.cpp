@@ -17,10 +17,17 @@ namespace {
 
 /// Go's clients put everything of a process on one connection, hundreds of watches included.
 constexpr std::uint32_t streams_at_once = 1000;
-constexpr std::uint32_t stream_window = 1 << 20;
+/// What may be under way of a body that is passed on as it comes, and so the most that is kept of
+/// one whose taker has stopped: with all streams in use 64 MB, as `bodies_limit`. That the bound is
+/// one of each stream, and the connection's own window opens as bytes come, is what lets the other
+/// streams go on beside those that stand still.
+constexpr std::uint32_t passed_on_window = 64 << 10;
+/// Of a body that is gathered first. A stream has it once its head has said that it is such a one.
+constexpr std::int32_t gathered_window = 1 << 20;
 constexpr std::int32_t connection_window = 16 << 20;
 /// Of all unfinished requests of one connection together.
 constexpr std::size_t bodies_limit = 64 << 20;
+static_assert(std::size_t{streams_at_once} * passed_on_window <= bodies_limit);
 
 struct Http2Stream {
     Request request;
@@ -147,7 +154,7 @@ void Http2Session::opened(Outlet& outlet) {
     nghttp2_session_callbacks_del(calls);
     const nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, streams_at_once},
-        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, stream_window},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, passed_on_window},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, static_cast<std::uint32_t>(rules_->header_limit)},
     };
     nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, std::size(settings));
@@ -196,9 +203,15 @@ int Http2Session::field_came(std::int32_t id, std::string_view name, std::string
 /// A header without the end of its request.
 int Http2Session::header_came(std::int32_t id) {
     Http2Stream* stream = find(id);
-    if (!stream || stream->refused || stream->delivered || !rules_->streamed_body) return 0;
+    if (!stream || stream->refused || stream->delivered) return 0;
     stream->request.body = make_bytes("");
-    if (!rules_->streamed_body(stream->request)) return 0;
+    if (!rules_->streamed_body || !rules_->streamed_body(stream->request)) {
+        const auto length = parse_integer(stream->request.headers.get("content-length"));
+        if (length && *length <= passed_on_window) return 0;
+        nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, id, gathered_window);
+        outlet_->flush_soon();
+        return 0;
+    }
     stream->delivered = true;
     stream->uploading = true;
     stream->pending = deliver(rules_->home, link_, id, std::move(stream->request), Body::coming);

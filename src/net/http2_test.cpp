@@ -63,6 +63,9 @@ public:
         return id;
     }
 
+    /// What of a body has not gone out, since no window is open for it.
+    std::size_t unsent(std::int32_t id) const { return bodies_.at(id).size(); }
+
     void reset(std::int32_t id) {
         nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
     }
@@ -173,6 +176,37 @@ TEST_CASE("over HTTP/2 a body or header over the limit is refused, other streams
     CHECK(client.answers[large].body.find("RequestEntityTooLarge") != std::string::npos);
     CHECK(client.finish(small).body == "POST / x fits");
     CHECK(client.finish(long_path).status == "431");
+}
+
+TEST_CASE("bodies that nobody takes on are held in small, and other streams go on beside them") {
+    std::vector<std::pair<Request, std::shared_ptr<Responder>>> stalled;
+    ServerOptions options;
+    options.streamed_body = [](const Request& head) { return head.path == "/upload"; };
+    TestServer server(
+        [&](const Request& request, const std::shared_ptr<Responder>& responder) {
+            if (request.path != "/upload") return echo(request, responder);
+            stalled.emplace_back(request, responder);
+        },
+        options);
+    {
+        Http2Client client(server.server->port());
+        const std::string body(1 << 20, 'u');
+        std::vector<std::int32_t> uploads;
+        // More of them than would fill the connection's window, if they could.
+        constexpr std::size_t count = 300;
+        for (std::size_t i = 0; i < count; ++i)
+            uploads.push_back(client.start("POST", "/upload", body));
+        client.send();
+        for (const std::size_t size : {std::size_t{10}, std::size_t{2 << 20}}) {
+            const auto answer = client.finish(client.start("PUT", "/", std::string(size, 'b')));
+            CHECK(answer.body.size() == size + std::string("PUT / x ").size());
+        }
+        std::size_t sent = 0;
+        for (const std::int32_t id : uploads)
+            sent += body.size() - client.unsent(id);
+        CHECK(sent <= count * (64 << 10));
+    }
+    run_on(server.home, [&] { stalled.clear(); });
 }
 
 TEST_CASE("watches stream side by side, and a reset one is told to its handler") {

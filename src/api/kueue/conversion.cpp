@@ -103,13 +103,16 @@ enum class Places { by_domain, in_slices };
 void to_places(Value* status, Places form) {
     Value* admission = object_in(status, "admission");
     if (admission == nullptr || !(*admission)["podSetAssignments"].is_array()) return;
+    std::size_t room = topology_domains_max;  // Of the object: all pod sets together.
     for (Value& set : admission->at("podSetAssignments").mutable_items()) {
         const Value* places = object_in(&set, "topologyAssignment");
         if (places == nullptr) continue;
         if (form == Places::in_slices && places->has("domains")) {
             set.set("topologyAssignment", compressed_topology(*places));
         } else if (form == Places::by_domain && places->has("slices")) {
-            set.set("topologyAssignment", expanded_topology(*places));
+            Value expanded = expanded_topology(*places, room);
+            room -= expanded["domains"].size();
+            set.set("topologyAssignment", std::move(expanded));
         }
     }
 }

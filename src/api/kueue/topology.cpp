@@ -66,9 +66,9 @@ Value counts_of(const Value& domains) {
                  : Value::object({{"individual", std::move(counts)}});
 }
 
-std::string value_at(const Value& level, std::size_t domain) {
+Value value_at(const Value& level, std::size_t domain) {
     const Value& universal = level["universal"];
-    if (!universal.is_null()) return universal.text();
+    if (!universal.is_null()) return universal.is_string() ? universal : Value("");
     const Value& individual = level["individual"];
     return individual["prefix"].text() + individual["roots"][domain].text() +
            individual["suffix"].text();
@@ -82,7 +82,8 @@ Value compressed_topology(const Value& assignment) {
     Value slices = Value::array();
     if (!domains.empty()) {
         Value values = Value::array();
-        for (std::size_t level = 0; level < levels.size(); ++level) {
+        const std::size_t count = std::min(levels.size(), topology_levels_max);
+        for (std::size_t level = 0; level < count; ++level) {
             std::vector<std::string> of_level;
             for (const Value& domain : domains.items())
                 of_level.push_back(domain["values"][level].text());
@@ -95,18 +96,19 @@ Value compressed_topology(const Value& assignment) {
     return Value::object({{"levels", levels}, {"slices", std::move(slices)}});
 }
 
-Value expanded_topology(const Value& assignment) {
+Value expanded_topology(const Value& assignment, std::size_t most) {
     Value domains = Value::array();
     for (const Value& slice : assignment["slices"].items()) {
-        // Not more than there are values for, whatever the slice says.
-        constexpr std::int64_t most = 100'000;
-        const auto count = static_cast<std::size_t>(
-            std::clamp<std::int64_t>(slice["domainCount"].integer_or(0), 0, most));
+        const std::size_t room = most - domains.size();
+        const auto count = static_cast<std::size_t>(std::clamp<std::int64_t>(
+            slice["domainCount"].integer_or(0), 0, static_cast<std::int64_t>(room)));
         const Value& pods = slice["podCounts"];
+        const Value& levels = slice["valuesPerLevel"];
+        const std::size_t level_count = std::min(levels.size(), topology_levels_max);
         for (std::size_t i = 0; i < count; ++i) {
             Value values = Value::array();
-            for (const Value& level : slice["valuesPerLevel"].items())
-                values.push(value_at(level, i));
+            for (std::size_t level = 0; level < level_count; ++level)
+                values.push(value_at(levels[level], i));
             const Value& own =
                 pods["universal"].is_null() ? pods["individual"][i] : pods["universal"];
             domains.push(

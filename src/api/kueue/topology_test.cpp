@@ -1,6 +1,8 @@
 // api/kueue/topology_test.cpp - the two forms of a topology assignment say the same.
 #include "api/kueue/topology.h"
 
+#include <string>
+
 #include <doctest/doctest.h>
 
 #include "api/kueue/rules.h"
@@ -55,6 +57,47 @@ TEST_CASE("a workload's places are slices in v1beta2 and domains in v1beta1") {
     CHECK(sets[0]["topologyAssignment"]["slices"][0]["domainCount"].integer_or(0) == 1);
     CHECK(sets[1]["topologyAssignment"].is_null());
     CHECK(convert_workload(now, "v1beta1")["status"] == old["status"]);
+}
+
+TEST_CASE("levels beyond those that a topology may have are not converted") {
+    Value levels = Value::array();
+    for (int i = 0; i < 17; ++i)
+        levels.push("level-" + std::to_string(i));
+    const Value domains = Value::array({Value::object({{"values", levels}, {"count", 1}}),
+                                        Value::object({{"values", levels}, {"count", 1}})});
+    const Value slices =
+        compressed_topology(Value::object({{"levels", levels}, {"domains", domains}}));
+    CHECK(slices["levels"] == levels);
+    CHECK(slices["slices"][0]["valuesPerLevel"].size() == 16);
+    CHECK(slices["slices"][0]["valuesPerLevel"][15]["universal"].text() == "level-15");
+    Value more = slices;
+    Value& of_slice = more.at("slices").mutable_items()[0].at("valuesPerLevel");
+    of_slice.push(of_slice[0]);
+    CHECK(expanded_topology(more)["domains"][0]["values"].size() == 16);
+}
+
+TEST_CASE("few slices that say many domains are shown as so many as may be shown, and no more") {
+    Value slices = Value::array();
+    for (int i = 0; i < 1000; ++i) {
+        slices.push(parsed(R"({"domainCount":100000,"valuesPerLevel":[{"universal":"n"}],)"
+                           R"("podCounts":{"universal":1}})"));
+    }
+    const Value assignment =
+        Value::object({{"levels", Value::array({"host"})}, {"slices", std::move(slices)}});
+    CHECK(expanded_topology(assignment)["domains"].size() == topology_domains_max);
+    CHECK(expanded_topology(assignment, 3)["domains"].size() == 3);
+
+    Value sets = Value::array();
+    for (int i = 0; i < 18; ++i)
+        sets.push(Value::object({{"name", std::to_string(i)}, {"topologyAssignment", assignment}}));
+    const Value workload = Value::object(
+        {{"apiVersion", "kueue.x-k8s.io/v1beta2"},
+         {"status", Value::object({{"admission", Value::object({{"podSetAssignments", sets}})}})}});
+    const Value old = convert_workload(workload, "v1beta1");
+    std::size_t shown = 0;
+    for (const Value& set : old.path("status.admission.podSetAssignments").items())
+        shown += set["topologyAssignment"]["domains"].size();
+    CHECK(shown == topology_domains_max);
 }
 
 }  // namespace muster::api
