@@ -15,8 +15,6 @@
 namespace muster::net {
 namespace {
 
-/// Go's clients put everything of a process on one connection, hundreds of watches included.
-constexpr std::uint32_t streams_at_once = 1000;
 constexpr std::uint32_t stream_window = 1 << 20;
 constexpr std::int32_t connection_window = 16 << 20;
 /// Of all unfinished requests of one connection together.
@@ -146,7 +144,7 @@ void Http2Session::opened(Outlet& outlet) {
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(calls);
     const nghttp2_settings_entry settings[] = {
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, streams_at_once},
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, rules_->streams_at_once},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, stream_window},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, static_cast<std::uint32_t>(rules_->header_limit)},
     };
