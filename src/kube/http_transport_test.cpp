@@ -2,14 +2,17 @@
 // credentials.
 #include "kube/http_transport.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
+#include "base/text.h"
 #include "net/loopback_test.h"
 
 namespace muster::kube {
@@ -152,6 +155,29 @@ TEST_CASE("a certificate that was replaced is used at once; what is under way co
         responder->respond(net::Response{200, {}, make_bytes("the end")});
     });
     CHECK(*under_way.get().body == "the end");
+}
+
+TEST_CASE("whom requests are made for is said in full") {
+    std::vector<std::string> said;
+    Ground ground([&](const net::Request& request, const auto& responder) {
+        for (const auto& [name, value] : request.headers.fields) {
+            if (to_lower(name).starts_with("impersonate-"))
+                said.push_back(to_lower(name) + ": " + value);
+        }
+        responder->respond(net::Response{200, {}, make_bytes("")});
+    });
+    ground.connection.impersonate = {
+        "ann", "7", {"a", "b"}, {{"scopes/x", "1"}, {"scopes/x", "2"}}};
+    net::run_on(ground.loop, [&] {
+        ground.transport =
+            std::make_unique<HttpTransport>(ground.loop, ground.loop, ground.connection);
+    });
+    CHECK(ground.ask("GET", "/a").get().status == 200);
+    std::sort(said.begin(), said.end());
+    CHECK(said == std::vector<std::string>{"impersonate-extra-scopes%2fx: 1",
+                                           "impersonate-extra-scopes%2fx: 2",
+                                           "impersonate-group: a", "impersonate-group: b",
+                                           "impersonate-uid: 7", "impersonate-user: ann"});
 }
 
 /// A server that takes a new token only, except at /open, and a plugin that takes its time.
