@@ -157,7 +157,8 @@ private:
     kube::HttpTransport leaders_http_;
     kube::CountedTransport leaders_transport_;
     kube::Fence fence_;
-    // All else: the Lease, which must not wait behind the others' writes, webhooks, probes.
+    // All else: the Lease, which must not wait behind the others' writes, what webhooks ask, the
+    // Secret with their certificates, which every replica keeps, leader or not, and probes.
     kube::HttpTransport http_;
     kube::CountedTransport transport_;
     control::Runner runner_;
@@ -201,7 +202,7 @@ Operator::Operator(net::AsioLoop& loop, const OperatorOptions& options, const up
     control.had_predecessor = [this] { return elector_ && elector_->had_predecessor(); };
     control::add_operator_controllers(runner_, control);
     if (wants_webhooks(options.webhooks, is_own_cluster(options.connection))) {
-        webhooks_ = std::make_unique<Webhooks>(transport_, loop, options.webhooks,
+        webhooks_ = std::make_unique<Webhooks>(transport_, fence_, loop, options.webhooks,
                                                control.queues.jobs, tls_of(config.process));
     }
     if (auto lease = election_of(options, config.process)) elect(std::move(*lease));

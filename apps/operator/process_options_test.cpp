@@ -61,6 +61,10 @@ TEST_CASE("the Lease is the file's where it has an election, else Muster's own")
     CHECK(lease->retry == seconds(2));
     options.lease_ns = "mine";
     CHECK(election_of(options, process)->ns == "mine");
+    process.election->lease = milliseconds(10'900);  // Binds for eleven: the Lease says whole ones.
+    process.election->renew_within = milliseconds(10'500);
+    CHECK(election_of(options, process)->lease == milliseconds(10'900));
+    process.election->renew_within.reset();
     process.election->lease = seconds(10);  // Renewed within ten as well.
     CHECK_THROWS_AS(election_of({}, process), Error);
     process.election->lease = seconds(20);

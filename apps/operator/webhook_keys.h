@@ -13,8 +13,9 @@
 
 namespace muster::on_cluster {
 
-/// Every replica keeps the Secret, whoever comes first; a conflict is read again. Lives on one
-/// loop.
+/// Every replica keeps the Secret, whoever comes first, also one that does not lead: a follower
+/// serves webhooks too. A write names the version that it was decided of, so a late one fails; a
+/// conflict is read again. Lives on one loop.
 class WebhookKeys {
 public:
     using Keys = control::webhooks::Keys;

@@ -72,8 +72,9 @@ bool wants_webhooks(const WebhookOptions& options, bool in_cluster) {
     return in_cluster || !options.url.empty();
 }
 
-Webhooks::Webhooks(kube::Transport& transport, net::AsioLoop& loop, const WebhookOptions& options,
-                   const control::queue::JobRules& rules, net::TlsLimits limits)
+Webhooks::Webhooks(kube::Transport& transport, kube::Transport& leaders, net::AsioLoop& loop,
+                   const WebhookOptions& options, const control::queue::JobRules& rules,
+                   net::TlsLimits limits)
     : transport_(transport),
       loop_(loop),
       listen_(place_of(options.listen)),
@@ -85,7 +86,7 @@ Webhooks::Webhooks(kube::Transport& transport, net::AsioLoop& loop, const Webhoo
           [this] { answer_waiting(); }),
       keys_(transport, loop, address_, options.secret,
             [this](const WebhookKeys::Keys& keys) { use(keys); }),
-      publisher_(transport, loop, address_, reviewer_.webhooks(), rules, options.owner) {
+      publisher_(leaders, loop, address_, reviewer_.webhooks(), rules, options.owner) {
     seen_.watch(control::queue::namespaces, "v1");
     seen_.watch(control::queue::local_queues, std::string(control::queue::kueue_version));
 }

@@ -35,9 +35,11 @@ bool wants_webhooks(const WebhookOptions& options, bool in_cluster);
 /// namespaces and LocalQueues are seen. Lives on the operator's loop.
 class Webhooks {
 public:
-    /// Throws Error in words for the user when an option cannot be used.
-    Webhooks(kube::Transport& transport, net::AsioLoop& loop, const WebhookOptions& options,
-             const control::queue::JobRules& rules, net::TlsLimits limits);
+    /// What the cluster is told goes over `leaders`, for who leads no more must not tell it what an
+    /// older version wanted. Throws Error in words for the user when an option cannot be used.
+    Webhooks(kube::Transport& transport, kube::Transport& leaders, net::AsioLoop& loop,
+             const WebhookOptions& options, const control::queue::JobRules& rules,
+             net::TlsLimits limits);
 
     void start();
     /// This one is the leader: it tells the cluster.

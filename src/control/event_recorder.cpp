@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "kube/request.h"
+#include "kube/retry_after.h"
 #include "kube/while_alive.h"
 
 namespace muster::control {
@@ -16,6 +17,9 @@ namespace {
 
 constexpr std::size_t names_kept_max = 4096;
 constexpr Duration pause_max = seconds(5);
+constexpr int refusals_max = 5;
+constexpr Duration asked_wait_max = minutes(1);
+constexpr Duration usual_wait = seconds(1);  // When the server has no time and does not say more.
 constexpr std::size_t message_bytes_max = 1024;  // The API server's own limit.
 
 std::string name_of(const Event& event, std::string_view uid) {
@@ -96,20 +100,30 @@ void EventRecorder::send_next() {
     net::Request request = request_of(next, name);
     const auto answered = [this, next = std::move(next), name,
                            sent = loop_.now()](const net::Response& response) {
-        take_answer(next, name, response.status);
-        go_on(sent);
+        go_on(sent, take_answer(next, name, response));
     };
     transport_.send(std::move(request), kube::while_alive(alive_, answered));
 }
 
 /// What was not made, or has been removed since (the server keeps events for an hour), is made anew
-/// when it comes again.
-void EventRecorder::take_answer(const Waiting& sent, const std::string& name, int status) {
+/// when it comes again. Gives for how long the server wants to be left in peace.
+Duration EventRecorder::take_answer(const Waiting& sent, const std::string& name,
+                                    const net::Response& response) {
+    const int status = response.status;
     const bool is_there = (status >= 200 && status < 300) || status == 409;
-    if (is_there) return;
+    if (is_there) return {};
+    if (status == 429) {
+        const Duration wait = std::max(usual_wait, kube::asked_wait(response, asked_wait_max));
+        if (--written_[name] == 0) written_.erase(name);
+        if (stopped_ || sent.refusals + 1 >= refusals_max) return wait;
+        waiting_.push_front(sent);
+        ++waiting_.front().refusals;
+        return wait;
+    }
     const bool was_counted = written_[name] > 1;
     written_.erase(name);
     if (status == 404 && was_counted && !stopped_) waiting_.push_front(sent);
+    return {};
 }
 
 void EventRecorder::stop() {
@@ -117,10 +131,10 @@ void EventRecorder::stop() {
     waiting_.clear();
 }
 
-void EventRecorder::go_on(Time sent) {
-    const Duration took = std::min(loop_.now() - sent, pause_max);
-    if (took < slow) return send_next();
-    loop_.after(took, [this, alive = std::weak_ptr<int>(alive_)] {
+void EventRecorder::go_on(Time sent, Duration wait) {
+    const Duration pause = std::max(wait, std::min(loop_.now() - sent, pause_max));
+    if (pause < slow) return send_next();
+    loop_.after(pause, [this, alive = std::weak_ptr<int>(alive_)] {
         if (!alive.expired()) send_next();
     });
 }

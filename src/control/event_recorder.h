@@ -16,10 +16,11 @@
 
 namespace muster::control {
 
-/// Writes events, without trying again: an event is a message to people, not state. A burst of them
-/// is written one after the other, as Kubernetes' own components do, so that what they tell of is
-/// not held up by the telling, and when the server is slow, with pauses as long as one takes. Those
-/// beyond `waiting_max` are lost, as there.
+/// Writes events, each once: an event is a message to people, not state. Only one that the server
+/// has no time for (429) is sent again when it said, and with it the others wait; the fifth time it
+/// is lost. A burst of them is written one after the other, as Kubernetes' own components do, so
+/// that what they tell of is not held up by the telling, and when the server is slow, with pauses
+/// as long as one takes. Those beyond `waiting_max` are lost, as there.
 class EventRecorder {
 public:
     EventRecorder(kube::Transport& transport, Loop& loop) : transport_(transport), loop_(loop) {}
@@ -43,11 +44,13 @@ private:
         std::string uid;
         std::int64_t version = 0;  // Of the object; 0: it was not seen.
         Time at;
+        int refusals = 0;  // For want of time.
     };
 
     void send_next();
-    void take_answer(const Waiting& sent, const std::string& name, int status);
-    void go_on(Time sent);
+    Duration take_answer(const Waiting& sent, const std::string& name,
+                         const net::Response& response);
+    void go_on(Time sent, Duration wait);
     net::Request request_of(const Waiting& waiting, const std::string& name);
 
     kube::Transport& transport_;

@@ -25,9 +25,11 @@ struct SlowServer : kube::Transport {
     StreamId open(net::Request, Stream) override { return {}; }
     void cancel(StreamId) override {}
 
-    void answer_all(int status = 201) {
+    void answer_all(int status = 201, const std::string& retry_after = "") {
+        net::Response response{status, {}, nullptr};
+        if (!retry_after.empty()) response.headers.set("Retry-After", retry_after);
         for (const OnResponse& answer : std::exchange(unanswered, {}))
-            answer({status, {}, nullptr});
+            answer(response);
     }
 };
 
@@ -99,6 +101,36 @@ TEST_CASE("an event that is gone, or was never made, is made anew when it comes 
     CHECK(world.server.requests.back().method == "POST");
     world.server.answer_all(404);  // Its namespace is gone.
     CHECK(world.server.requests.size() == 4);
+}
+
+TEST_CASE(
+    "an event that the server has no time for is sent again when it said, before the others") {
+    Recording world;
+    for (int i = 0; i < 2; ++i)
+        world.record(7);
+    world.record(8);
+    world.server.answer_all();
+    REQUIRE(world.server.requests.size() == 2);
+    world.server.answer_all(429, "3");
+    world.loop.advance(milliseconds(2999));
+    CHECK(world.server.requests.size() == 2);
+    world.loop.advance(milliseconds(1));
+    REQUIRE(world.server.requests.size() == 3);
+    CHECK(world.server.requests[2].method == "PATCH");
+    CHECK(*world.server.requests[2].body == *world.server.requests[1].body);  // Counted once.
+    world.server.answer_all();
+    REQUIRE(world.server.requests.size() == 4);
+    CHECK(world.server.requests[3].body->find("p8") != std::string::npos);
+    for (std::size_t i = 0; i < 4; ++i) {
+        world.server.answer_all(429, "100000");
+        world.loop.advance(minutes(1));
+        REQUIRE(world.server.requests.size() == 5 + i);
+    }
+    world.server.answer_all(429);
+    world.loop.advance(minutes(5));
+    CHECK(world.server.requests.size() == 8);  // Lost.
+    world.record(8);
+    CHECK(world.server.requests.back().method == "POST");
 }
 
 TEST_CASE("who ends writes no more events") {

@@ -22,9 +22,6 @@ namespace {
 /// How many keys of one controller may have writes in flight.
 constexpr int running_max = 64;
 
-/// How long a server may keep a whole planner waiting for the sake of one of its writes.
-constexpr Duration planner_wait_max = seconds(5);
-
 /// How long a planner's write that met a conflict waits for what was written instead.
 constexpr Duration news_patience = seconds(1);
 
@@ -385,7 +382,8 @@ void Runner::State::tell_failed(PlanSlot& slot, const Write& write) {
 }
 
 /// The writes of one round fail together (a burst of pods that changed meanwhile): that is one
-/// failure, and one pause.
+/// failure, and one pause. When a server has no time for one of them it has none for the others:
+/// the whole planner waits for as long as it said.
 void Runner::State::fail_planned(PlanSlot& slot, const Write& write, std::int64_t round,
                                  Duration wait) {
     tell_failed(slot, write);
@@ -393,7 +391,7 @@ void Runner::State::fail_planned(PlanSlot& slot, const Write& write, std::int64_
         slot.failed_in = round;
         slot.not_before = loop.now() + pause_after(slot.failures++);
     }
-    slot.not_before = std::max(slot.not_before, loop.now() + std::min(wait, planner_wait_max));
+    slot.not_before = std::max(slot.not_before, loop.now() + wait);
     schedule();
 }
 

@@ -10,12 +10,16 @@ namespace muster::control {
 void WorkQueue::wake(const api::Key& key) {
     if (running_.contains(key)) {
         woken_while_running_.insert(key);
+    } else if (const auto held = not_before_.find(key); held != not_before_.end()) {
+        wake_at(key, held->second);
     } else if (in_line_.insert(key).second) {
         ready_.push_back(key);
     }
 }
 
 void WorkQueue::wake_at(const api::Key& key, Time when) {
+    if (const auto held = not_before_.find(key); held != not_before_.end())
+        when = std::max(when, held->second);
     const auto found = due_.find(key);
     if (found != due_.end()) {
         if (found->second <= when) return;
@@ -30,6 +34,7 @@ std::optional<api::Key> WorkQueue::take(Time now) {
         const api::Key key = delayed_.begin()->second;
         delayed_.erase(delayed_.begin());
         due_.erase(key);
+        not_before_.erase(key);
         wake(key);
     }
     if (ready_.empty()) return std::nullopt;
@@ -60,6 +65,10 @@ void WorkQueue::failed(const api::Key& key, Time now, Duration wait) {
     woken_while_running_.erase(key);
     finish(key);
     const Duration pause = std::min(milliseconds(100LL << doublings), seconds(30));
+    if (wait > Duration{}) {
+        forget_delay(key);  // Of before the server said so.
+        not_before_[key] = now + wait;
+    }
     wake_at(key, now + std::max(pause, wait));
 }
 
@@ -68,8 +77,10 @@ void WorkQueue::set_clock(Duration by) {
     for (const auto& [when, key] : delayed_)
         delayed.emplace(when + by, key);
     delayed_ = std::move(delayed);
-    for (auto& [key, when] : due_)
-        when = when + by;
+    for (ByKey<Time>* const times : {&due_, &not_before_}) {
+        for (auto& [key, when] : *times)
+            when = when + by;
+    }
 }
 
 std::optional<Time> WorkQueue::next_due() const {

@@ -20,7 +20,7 @@ namespace muster::control {
 /// comes back when it is done.
 class WorkQueue {
 public:
-    /// Puts the key in line now.
+    /// Puts the key in line now; when somebody has asked to be left in peace, after that.
     void wake(const api::Key& key);
     /// Puts the key in line at a time; the earlier of several counts.
     void wake_at(const api::Key& key, Time when);
@@ -29,8 +29,8 @@ public:
     /// The key's run is over; a success forgets its failures, and when it was to be looked at again
     /// by what was known before it: the caller says what is to be now.
     void done(const api::Key& key);
-    /// The key's run failed: it comes back after 100 ms, doubling up to 30 s, or after `wait` when
-    /// that is longer.
+    /// The key's run failed: it comes back after 100 ms, doubling up to 30 s, or sooner when it is
+    /// woken; but not before `wait`, for which a server has asked, is over.
     void failed(const api::Key& key, Time now, Duration wait = {});
 
     /// The clock was set by so much: delayed keys wait as long as before.
@@ -53,6 +53,7 @@ private:
     Keys woken_while_running_;
     std::set<std::pair<Time, api::Key>> delayed_;
     ByKey<Time> due_;
+    ByKey<Time> not_before_;  // Only of keys that are delayed; never later than they are due.
     ByKey<int> failures_;
 };
 

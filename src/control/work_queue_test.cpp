@@ -67,6 +67,31 @@ TEST_CASE("failures come back later and later and a success forgets them") {
     CHECK(*queue.next_due() - now == milliseconds(100));
 }
 
+TEST_CASE("a wake cuts a pause short, but not the wait that a server has asked for") {
+    WorkQueue queue;
+    const auto fail = [&](Time now, Duration wait) {
+        queue.wake(a);
+        REQUIRE(queue.take(now) == a);
+        queue.failed(a, now, wait);
+    };
+    fail(start, {});
+    REQUIRE(queue.next_due().has_value());
+    fail(start, seconds(5));  // The wake in it has cut the pause short.
+    queue.wake(a);
+    queue.wake_at(a, start + seconds(2));
+    CHECK_FALSE(queue.take(start + milliseconds(4999)).has_value());
+    CHECK(queue.next_due() == start + seconds(5));
+    queue.set_clock(seconds(-100));
+    CHECK_FALSE(queue.take(start + milliseconds(4999) - seconds(100)).has_value());
+    CHECK(queue.take(start + seconds(5) - seconds(100)) == a);
+    queue.done(a);
+    queue.wake(a);  // Once it is over nothing of it is left.
+    CHECK(queue.take(start) == a);
+    queue.done(a);
+    CHECK(queue.idle());
+    CHECK_FALSE(queue.next_due().has_value());
+}
+
 TEST_CASE("of several times the earliest counts") {
     WorkQueue queue;
     queue.wake_at(a, start + seconds(5));

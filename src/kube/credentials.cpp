@@ -76,16 +76,27 @@ bool Credentials::refused(Time now) {
     return true;
 }
 
-Credentials token_file_credentials(std::string path,
-                                   std::function<std::string(const std::string& path)> read) {
-    return {[path = std::move(path), read = std::move(read)] {
-                Credential credential;
-                credential.token = trim(read(path));
-                if (credential.token.empty())
-                    throw Error(Reason::unauthorized, "the token file " + path + " is empty");
+Credentials file_credentials(CredentialFiles files, Credential written,
+                             std::function<std::string(const std::string& path)> read) {
+    return {[files = std::move(files), written = std::move(written), read = std::move(read)] {
+                Credential credential = written;
+                if (!files.token.empty()) {
+                    credential.token = trim(read(files.token));
+                    if (credential.token.empty())
+                        throw Error(Reason::unauthorized,
+                                    "the token file " + files.token + " is empty");
+                }
+                if (!files.certificate.empty())
+                    credential.certificate_pem = read(files.certificate);
+                if (!files.key.empty()) credential.key_pem = read(files.key);
                 return credential;
             },
             file_life};
+}
+
+Credentials token_file_credentials(std::string path,
+                                   std::function<std::string(const std::string& path)> read) {
+    return file_credentials({std::move(path)}, {}, std::move(read));
 }
 
 Credentials plugin_credentials(ExecPlugin plugin,

@@ -72,7 +72,18 @@ private:
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // Guards answers that outlive it.
 };
 
-/// From a file that somebody else keeps up to date.
+/// Paths of files that somebody else keeps up to date; empty: there is none.
+struct CredentialFiles {
+    std::string token{};
+    std::string certificate{};
+    std::string key{};
+};
+
+/// What the files say, and `written` where there is none.
+Credentials file_credentials(CredentialFiles files, Credential written,
+                             std::function<std::string(const std::string& path)> read);
+
+/// From one such file.
 Credentials token_file_credentials(std::string path,
                                    std::function<std::string(const std::string& path)> read);
 

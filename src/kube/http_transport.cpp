@@ -13,6 +13,16 @@ namespace {
 constexpr int tries_max = 6;
 constexpr Duration wait_max = seconds(30);
 
+void say_for_whom(const Impersonation& whom, net::Headers& headers) {
+    if (whom.user.empty()) return;
+    headers.set("Impersonate-User", whom.user);
+    if (!whom.uid.empty()) headers.set("Impersonate-Uid", whom.uid);
+    for (const std::string& group : whom.groups)
+        headers.add("Impersonate-Group", group);
+    for (const auto& [name, value] : whom.extra)
+        headers.add("Impersonate-Extra-" + net::percent_encode(name), value);
+}
+
 }  // namespace
 
 /// A request on its way, as it would be sent again.
@@ -135,11 +145,13 @@ void HttpTransport::open_websocket(net::Request request, std::string subprotocol
                             std::move(on_channel));
 }
 
-/// A plugin may give another one as it gives another token.
+/// A plugin may give another one as it gives another token, and in files it may be replaced.
 void HttpTransport::follow_certificate() {
     const Credential& present = connection_.credentials->present();
-    if (present.key_pem.empty() || present.certificate_pem == connection_.tls.certificate_pem)
-        return;
+    // Of two files one may have been read before it was replaced: then the pair is not the last.
+    const bool is_same = present.certificate_pem == connection_.tls.certificate_pem &&
+                         present.key_pem == connection_.tls.key_pem;
+    if (present.key_pem.empty() || is_same) return;
     connection_.tls.certificate_pem = present.certificate_pem;  // A damaged one is not tried twice.
     connection_.tls.key_pem = present.key_pem;
     try {
@@ -162,8 +174,7 @@ net::Request HttpTransport::addressed(net::Request request) {
         follow_certificate();
     }
     if (!token.empty()) request.headers.set("Authorization", "Bearer " + token);
-    if (!connection_.impersonate.empty())
-        request.headers.set("Impersonate-User", connection_.impersonate);
+    say_for_whom(connection_.impersonate, request.headers);
     if (!request.headers.has("User-Agent")) request.headers.set("User-Agent", "muster");
     return request;
 }

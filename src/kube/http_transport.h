@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "kube/credentials.h"
 #include "kube/transport.h"
@@ -12,6 +14,14 @@
 
 namespace muster::kube {
 
+/// Whom requests are made for, if not for who sends them.
+struct Impersonation {
+    std::string user;  // Empty: for nobody else.
+    std::string uid{};
+    std::vector<std::string> groups{};
+    std::vector<std::pair<std::string, std::string>> extra{};  // A name may come more than once.
+};
+
 /// How to reach and convince one API server: what a kubeconfig's context says.
 struct Connection {
     std::string server = "https://127.0.0.1:6443";  // May have a path in front of /api.
@@ -19,7 +29,7 @@ struct Connection {
     std::string token;  // Sent as bearer token when not empty.
     /// Gives the token instead when there is one; shared by all that use the connection's copies.
     std::shared_ptr<Credentials> credentials;
-    std::string impersonate;  // Sent as Impersonate-User when not empty.
+    Impersonation impersonate;
     std::string default_namespace = "default";
 };
 

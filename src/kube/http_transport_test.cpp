@@ -2,13 +2,17 @@
 // credentials.
 #include "kube/http_transport.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
+#include "base/text.h"
 #include "net/loopback_test.h"
 
 namespace muster::kube {
@@ -38,15 +42,22 @@ net::ServerOptions with_tls() {
 
 /// A transport to a server of ours, on a loop of its own.
 struct Ground {
-    explicit Ground(net::Handler handler, std::shared_ptr<Credentials> credentials = nullptr)
-        : server(std::move(handler), with_tls()) {
-        connection.server = "https://127.0.0.1:" + std::to_string(server.server->port());
+    enum class Speaks { https, http };
+    explicit Ground(net::Handler handler, std::shared_ptr<Credentials> credentials = nullptr,
+                    Speaks speaks = Speaks::https)
+        : server(std::move(handler), speaks == Speaks::https ? with_tls() : net::ServerOptions()) {
+        connection.server = std::string(speaks == Speaks::https ? "https" : "http") +
+                            "://127.0.0.1:" + std::to_string(server.server->port());
         connection.tls.authority_pem = authority().certificate_pem;
         connection.credentials = std::move(credentials);
         loop.start("client");
         net::run_on(loop, [this] {
-            transport = std::make_unique<HttpTransport>(
-                loop, loop, connection, net::ClientOptions(), HttpTransport::Sends::together);
+            net::ClientOptions options;
+            options.may_go = [this](const net::Request& request) {
+                return request.method == "GET" || may_write;
+            };
+            transport = std::make_unique<HttpTransport>(loop, loop, connection, options,
+                                                        HttpTransport::Sends::together);
         });
     }
     ~Ground() {
@@ -69,6 +80,7 @@ struct Ground {
 
     net::TestServer server;
     Connection connection;
+    std::atomic<bool> may_write{true};
     net::AsioLoop loop;
     std::unique_ptr<HttpTransport> transport;
 };
@@ -145,30 +157,84 @@ TEST_CASE("a certificate that was replaced is used at once; what is under way co
     CHECK(*under_way.get().body == "the end");
 }
 
-TEST_CASE("what is refused for an old token waits for the plugin that makes a new one") {
+TEST_CASE("whom requests are made for is said in full") {
+    std::vector<std::string> said;
+    Ground ground([&](const net::Request& request, const auto& responder) {
+        for (const auto& [name, value] : request.headers.fields) {
+            if (to_lower(name).starts_with("impersonate-"))
+                said.push_back(to_lower(name) + ": " + value);
+        }
+        responder->respond(net::Response{200, {}, make_bytes("")});
+    });
+    ground.connection.impersonate = {
+        "ann", "7", {"a", "b"}, {{"scopes/x", "1"}, {"scopes/x", "2"}}};
+    net::run_on(ground.loop, [&] {
+        ground.transport =
+            std::make_unique<HttpTransport>(ground.loop, ground.loop, ground.connection);
+    });
+    CHECK(ground.ask("GET", "/a").get().status == 200);
+    std::sort(said.begin(), said.end());
+    CHECK(said == std::vector<std::string>{"impersonate-extra-scopes%2fx: 1",
+                                           "impersonate-extra-scopes%2fx: 2",
+                                           "impersonate-group: a", "impersonate-group: b",
+                                           "impersonate-uid: 7", "impersonate-user: ann"});
+}
+
+/// A server that takes a new token only, except at /open, and a plugin that takes its time.
+struct Renewal {
+    explicit Renewal(Ground::Speaks speaks) {
+        credentials->run_beside(
+            [this](const ExecPlugin&, const auto& done) { started.set_value(done); });
+        ground.emplace(
+            [this](const net::Request& request, const auto& responder) {
+                const bool good =
+                    request.headers.get("Authorization") == "Bearer new" || request.path == "/open";
+                if (request.method == "POST" && ++posts == 1) posted.set_value();
+                responder->respond(net::Response{good ? 200 : 401, {}, make_bytes("")});
+            },
+            credentials, speaks);
+        // As if the first had been made long ago: then a refusal asks for another.
+        net::AsioLoop& loop = ground->loop;
+        net::run_on(loop, [&] { credentials->refused(loop.now() + minutes(1)); });
+        net::run_on(loop, [&] { credentials->token(loop.now() + minutes(1)); });
+    }
     std::promise<std::function<void(const PluginAnswer&)>> started;
-    const auto credentials = std::make_shared<Credentials>(plugin(), [] {
+    std::shared_ptr<Credentials> credentials = std::make_shared<Credentials>(plugin(), [] {
         Credential credential;
         credential.token = "old";
         return credential;
     });
-    credentials->run_beside([&](const ExecPlugin&, const auto& done) { started.set_value(done); });
-    Ground ground(
-        [&](const net::Request& request, const auto& responder) {
-            const bool good =
-                request.headers.get("Authorization") == "Bearer new" || request.path == "/open";
-            responder->respond(net::Response{good ? 200 : 401, {}, make_bytes("")});
-        },
-        credentials);
-    // As if the first had been made long ago: then a refusal asks for another.
-    net::run_on(ground.loop, [&] { credentials->refused(ground.loop.now() + minutes(1)); });
-    net::run_on(ground.loop, [&] { credentials->token(ground.loop.now() + minutes(1)); });
+    std::atomic<int> posts{0};
+    std::promise<void> posted;
+    std::optional<Ground> ground;
+};
+
+TEST_CASE("what is refused for an old token waits for the plugin that makes a new one") {
+    Renewal renewal(Ground::Speaks::https);
+    Ground& ground = *renewal.ground;
     auto refused = ground.ask("POST", "/closed");
-    const auto done = started.get_future().get();
+    const auto done = renewal.started.get_future().get();
     CHECK(ground.ask("GET", "/open").get().status == 200);  // Nobody else waits.
     CHECK(refused.wait_for(std::chrono::seconds(0)) == std::future_status::timeout);
     ground.loop.post([&] { done(printed_token("new")); });
     CHECK(refused.get().status == 200);
+}
+
+TEST_CASE("a write that waited for a new token is asked again whether it may go") {
+    for (const auto speaks : {Ground::Speaks::https, Ground::Speaks::http}) {
+        CAPTURE(static_cast<int>(speaks));
+        Renewal renewal(speaks);
+        Ground& ground = *renewal.ground;
+        auto refused = ground.ask("POST", "/closed");
+        const auto done = renewal.started.get_future().get();
+        renewal.posted.get_future().wait();
+        net::run_on(ground.loop, [&] { ground.may_write = false; });
+        ground.loop.post([&] { done(printed_token("new")); });
+        const net::Response answer = refused.get();
+        CHECK(answer.status == 0);
+        CHECK(*answer.body == net::too_late);
+        CHECK(renewal.posts == 1);
+    }
 }
 
 }  // namespace muster::kube

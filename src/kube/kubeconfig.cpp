@@ -70,6 +70,14 @@ std::string place_of(const Found& in, const std::string& path) {
     return path.starts_with('/') ? path : in.source->folder + path;
 }
 
+/// The file named by "X"; empty when none is, or when there is inline data, which goes first.
+std::string path_of(const Found& in, const std::string& key) {
+    const Value& entry = *in.value;
+    const std::string path = entry[key].text();
+    if (path.empty() || !entry[key + "-data"].text().empty()) return "";
+    return place_of(in, path);
+}
+
 /// Inline data ("X-data", base64) or the content of the file named by "X".
 std::string pem_of(const Found& in, const std::string& key, const ReadFile& read) {
     const Value& entry = *in.value;
@@ -112,8 +120,21 @@ void use_plugin(const Found& user, const Rim& rim, Connection& connection) {
         std::make_shared<Credentials>(plugin_credentials(std::move(plugin), rim.run));
 }
 
-/// As in kubectl: a certificate goes with anything; of the tokens a written one is first, then a
-/// file's, then a plugin's.
+Impersonation read_impersonation(const Value& user) {
+    Impersonation whom;
+    whom.user = user["as"].text();
+    whom.uid = user["as-uid"].text();
+    for (const Value& group : user["as-groups"].items())
+        whom.groups.push_back(group.text());
+    for (const auto& [name, values] : user["as-user-extra"].members()) {
+        for (const Value& value : values.items())
+            whom.extra.emplace_back(name, value.text());
+    }
+    return whom;
+}
+
+/// As in client-go: a certificate goes with anything; of the tokens a file's is first, then a
+/// written one, then a plugin's. What is in files is read again as long as it is used.
 void read_user(const Found& user, const Rim& rim, Connection& connection) {
     const Value& entry = *user.value;
     for (const char* other : {"auth-provider", "username"}) {
@@ -124,15 +145,22 @@ void read_user(const Found& user, const Rim& rim, Connection& connection) {
     connection.tls.certificate_pem = pem_of(user, "client-certificate", rim.read);
     connection.tls.key_pem = pem_of(user, "client-key", rim.read);
     connection.token = entry["token"].text();
-    if (const std::string path = entry["tokenFile"].text(); !path.empty()) {
-        // It is read before it is needed, so that a wrong path is said at once.
-        connection.token = trim(rim.read(place_of(user, path)));
-        connection.credentials =
-            std::make_shared<Credentials>(token_file_credentials(place_of(user, path), rim.read));
-    } else if (connection.token.empty() && entry["exec"].is_object()) {
-        use_plugin(user, rim, connection);
-    }
-    connection.impersonate = entry["as"].text();
+    connection.impersonate = read_impersonation(entry);
+    CredentialFiles files;
+    files.token = path_of(user, "tokenFile");
+    files.certificate = path_of(user, "client-certificate");
+    files.key = path_of(user, "client-key");
+    // It is read before it is needed, so that a wrong path is said at once.
+    if (!files.token.empty()) connection.token = trim(rim.read(files.token));
+    if (files.token.empty() && connection.token.empty() && entry["exec"].is_object())
+        return use_plugin(user, rim, connection);
+    if (files.token.empty() && files.certificate.empty() && files.key.empty()) return;
+    Credential written;
+    written.token = connection.token;
+    written.certificate_pem = connection.tls.certificate_pem;
+    written.key_pem = connection.tls.key_pem;
+    connection.credentials = std::make_shared<Credentials>(
+        file_credentials(std::move(files), std::move(written), rim.read));
 }
 
 void read_cluster(const Found& cluster, const ReadFile& read, Connection& connection) {
@@ -177,7 +205,12 @@ Connection connection_of(const std::vector<KubeconfigFile>& files, const Kubecon
         connection.token = choice.token;
         connection.credentials = nullptr;
     }
-    if (!choice.impersonate.empty()) connection.impersonate = choice.impersonate;
+    Impersonation& whom = connection.impersonate;
+    if (!choice.impersonate.empty()) whom.user = choice.impersonate;
+    const bool says_more = !whom.uid.empty() || !whom.groups.empty() || !whom.extra.empty();
+    if (whom.user.empty() && says_more)
+        refuse("requesting uid, groups or user-extra for " + user +
+               " without impersonating a user");
     return connection;
 }
 

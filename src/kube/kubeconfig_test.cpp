@@ -144,6 +144,47 @@ TEST_CASE("a token file beside the kubeconfig is read at once, and again later")
     CHECK(problem_of({small("", "tokenFile: token")}, {}) == "no file /k/token");
 }
 
+TEST_CASE("client certificates in files are read again while they are used, with any token") {
+    std::string content = "old";
+    const ReadFile read = [&](const std::string& path) {
+        CHECK((path == "/k/c.pem" || path == "/k/k.pem"));
+        return content + path;
+    };
+    const Connection connection = connection_of(
+        {small("", "token: t, client-certificate: c.pem, client-key: k.pem")}, {}, read);
+    CHECK(connection.tls.certificate_pem == "old/k/c.pem");
+    REQUIRE(connection.credentials);
+    CHECK(connection.credentials->token(Time{1}) == "t");
+    CHECK(connection.credentials->present().certificate_pem == "old/k/c.pem");
+    content = "new";
+    CHECK(connection.credentials->token(Time{1} + minutes(2)) == "t");
+    CHECK(connection.credentials->present().certificate_pem == "new/k/c.pem");
+    CHECK(connection.credentials->present().key_pem == "new/k/k.pem");
+    // What stands in the kubeconfig itself goes before a file, and stays.
+    const Connection inline_key = connection_of(
+        {small("", "client-certificate: c.pem, client-key-data: S0VZ, client-key: k.pem")}, {},
+        read);
+    inline_key.credentials->token(Time{1});
+    CHECK(inline_key.credentials->present().key_pem == "KEY");
+}
+
+TEST_CASE("a kubeconfig says whom its user acts for, wholly") {
+    const std::string more =
+        ", as-uid: \"7\", as-groups: [a, b], as-user-extra: {scopes/x: [one, two]}";
+    const Connection read = connection_of({small("", "token: t, as: ann" + more)}, {}, no_file);
+    CHECK(read.impersonate.user == "ann");
+    CHECK(read.impersonate.uid == "7");
+    CHECK(read.impersonate.groups == std::vector<std::string>{"a", "b"});
+    const std::vector<std::pair<std::string, std::string>> extra{{"scopes/x", "one"},
+                                                                 {"scopes/x", "two"}};
+    CHECK(read.impersonate.extra == extra);
+    KubeconfigChoice choice;
+    choice.impersonate = "bob";
+    CHECK(connection_of({small("", "token: t" + more)}, choice, no_file).impersonate.user == "bob");
+    CHECK(problem_of({small("", "token: t" + more)}, {}) ==
+          "requesting uid, groups or user-extra for u without impersonating a user");
+}
+
 TEST_CASE("what cannot be done is refused, also when it is huge or makes no sense") {
     CHECK(problem_of({small(", proxy-url: \"http://p:3128\"", "token: t")}, {})
               .find("behind the proxy http://p:3128") != std::string::npos);

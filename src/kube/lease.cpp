@@ -22,6 +22,11 @@ constexpr Duration late_writes_max = minutes(2);
 /// Whoever may not watch asks for it again after so long.
 constexpr Duration follow_pause = minutes(1);
 
+/// Rounded up: whoever leads counts by the exact time, and nobody may take over before that.
+std::int64_t whole_seconds(Duration span) {
+    return (span.nanoseconds + 999'999'999) / 1'000'000'000;
+}
+
 }  // namespace
 
 LeaseSight see_lease(const std::optional<LeaseSight>& before, const Value& lease, Time now) {
@@ -30,10 +35,19 @@ LeaseSight see_lease(const std::optional<LeaseSight>& before, const Value& lease
     sight.holder = spec["holderIdentity"].text();
     sight.renewed = spec["renewTime"].text();
     sight.version = lease["metadata"]["resourceVersion"].text();
+    sight.transitions = spec["leaseTransitions"].integer_or(0);
     sight.lease = seconds(spec["leaseDurationSeconds"].integer_or(0));
     const bool same = before && before->holder == sight.holder &&
                       before->renewed == sight.renewed && before->version == sight.version;
     sight.since = same ? before->since : now;
+    return sight;
+}
+
+LeaseSight see_no_lease(const LeaseSight& before, Time now) {
+    LeaseSight sight = before;
+    if (before.version.empty()) return sight;  // It has been gone for a while.
+    sight.version.clear();
+    sight.since = now;
     return sight;
 }
 
@@ -42,18 +56,20 @@ bool may_take(const LeaseSight& sight, const std::string& identity, Time now) {
 }
 
 Value held_lease(const LeaseOptions& options, const std::string& identity, const Value& lease,
-                 Time now) {
+                 Time now, const std::optional<LeaseSight>& last) {
     const Value& before = lease["spec"];
+    const bool is_first = lease.is_null() && !last;
     const bool same = before["holderIdentity"].text_or("") == identity;
-    const std::int64_t transitions = before["leaseTransitions"].integer_or(0);
+    const bool goes_on = same || (lease.is_null() && last && last->holder == identity);
+    const std::int64_t transitions =
+        lease.is_null() && last ? last->transitions : before["leaseTransitions"].integer_or(0);
     const std::string present = to_rfc3339_micro(now);
     Value spec = Value::object(
         {{"holderIdentity", identity},
-         {"leaseDurationSeconds", identity.empty() ? 1 : options.lease.nanoseconds / 1'000'000'000},
+         {"leaseDurationSeconds", identity.empty() ? 1 : whole_seconds(options.lease)},
          {"acquireTime", same ? before["acquireTime"] : Value(present)},
          {"renewTime", present},
-         {"leaseTransitions",
-          transitions + (same || lease.is_null() || identity.empty() ? 0 : 1)}});
+         {"leaseTransitions", transitions + (goes_on || is_first || identity.empty() ? 0 : 1)}});
     Value metadata = Value::object({{"name", options.name}, {"namespace", options.ns}});
     if (!lease.is_null()) metadata = lease["metadata"];
     return Value::object({{"apiVersion", "coordination.k8s.io/v1"},
@@ -93,7 +109,9 @@ void Elector::take_lease(const net::Response& response) {
     const Time now = loop_.now();
     if (response.status == 404) {
         lease_ = {};
-        return write(held_lease(options_, options_.identity, lease_, now));
+        if (sight_) sight_ = see_no_lease(*sight_, local());
+        if (sight_ && !may_take(*sight_, options_.identity, local())) return again();
+        return write(held_lease(options_, options_.identity, lease_, now, sight_));
     }
     if (response.status != 200) {
         log_warning("election", "the Lease cannot be read: " + std::to_string(response.status) +
@@ -261,9 +279,9 @@ void Elector::give_back(std::function<void()> done, int tries) {
 }
 
 void Elector::tell_not_given_back(const net::Response& response) const {
-    if (response.status == 404) return;  // It went before us: nobody waits for it.
+    if (response.status == 404) return;  // It went before us, and nobody else has it.
     log_warning("election", "the Lease could not be given back: another operator waits " +
-                                std::to_string(options_.lease.nanoseconds / 1'000'000'000) +
+                                std::to_string(whole_seconds(options_.lease)) +
                                 " s from its last renewal on. The server says " +
                                 std::to_string(response.status) +
                                 (response.body ? " " + *response.body : ""));

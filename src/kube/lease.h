@@ -32,6 +32,7 @@ struct LeaseSight {
     std::string holder;
     std::string renewed;
     std::string version;
+    std::int64_t transitions = 0;  // How often it has changed hands.
     Duration lease;
     Time since;
 };
@@ -39,19 +40,26 @@ struct LeaseSight {
 /// A Lease as the server has it now; the time stays when nothing has changed.
 LeaseSight see_lease(const std::optional<LeaseSight>& before, const api::Value& lease, Time now);
 
+/// The Lease that was seen is there no more. That is a change of its own: its holder may have
+/// renewed it right before, and does not know yet.
+LeaseSight see_no_lease(const LeaseSight& before, Time now);
+
 /// Whether this program may write itself into what was seen.
 bool may_take(const LeaseSight& sight, const std::string& identity, Time now);
 
 /// The Lease to write: taken, renewed, or with an empty identity given back. `lease` is null when
-/// there is none yet.
+/// there is none, yet or any more; then `last` is what was seen of the one that has gone. It binds
+/// for whole seconds, not fewer than the options say: others go by what it says.
 api::Value held_lease(const LeaseOptions& options, const std::string& identity,
-                      const api::Value& lease, Time now);
+                      const api::Value& lease, Time now,
+                      const std::optional<LeaseSight>& last = std::nullopt);
 
 /// Tries to hold a Lease for as long as it lives. Lives on one loop.
 ///
 /// Who waits asks every `retry`, at the moment when the Lease ends, and as soon as a watch says
 /// that it has changed: what is given back is taken at once. Without the right to watch it goes
-/// without.
+/// without. A Lease that somebody has deleted binds those who have seen it as if it were there: its
+/// holder has not heard of that yet.
 class Elector {
 public:
     struct Events {

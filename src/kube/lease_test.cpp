@@ -58,6 +58,11 @@ public:
         return id;
     }
     void cancel(StreamId id) override { streams_.erase(id); }
+    /// As by somebody with the right to.
+    void remove() {
+        lease = {};
+        tell();
+    }
     std::size_t watched() const { return streams_.size(); }
     void break_streams() {
         for (const auto& [id, stream] : std::exchange(streams_, {}))
@@ -72,6 +77,16 @@ public:
     bool lets_write = true;
 
 private:
+    void tell() {
+        for (const auto& [id, stream] : streams_) {
+            loop_.after(milliseconds(5), [this, id = id] {
+                const auto found = streams_.find(id);
+                if (found == streams_.end()) return;
+                const Stream told = found->second;
+                told.on_piece("{}\n");
+            });
+        }
+    }
     net::Response answer(const net::Request& request) {
         net::Response response;
         response.body = make_bytes("{}");
@@ -89,14 +104,7 @@ private:
             response.status = fits ? 200 : 409;
             if (!fits) return response;
             lease = stored(std::move(written), std::to_string(++version_));
-            for (const auto& [id, stream] : streams_) {
-                loop_.after(milliseconds(5), [this, id = id] {
-                    const auto found = streams_.find(id);
-                    if (found == streams_.end()) return;
-                    const Stream told = found->second;
-                    told.on_piece("{}\n");
-                });
-            }
+            tell();
         }
         response.body = make_bytes(api::to_json(lease));
         return response;
@@ -180,6 +188,46 @@ TEST_CASE("a leader that gives its Lease back is followed at once") {
     CHECK(*done);
     CHECK(second.leads);
     CHECK(election.server.watched() == 0);
+}
+
+TEST_CASE("a Lease that somebody deletes stays with its holder, which knows nothing of that yet") {
+    Election election;
+    election.pass(seconds(30));
+    Candidate& first = election.leader();
+    election.server.remove();
+    election.pass(milliseconds(100));  // The follower has been told, the leader has not asked yet.
+    CHECK(election.server.lease.is_null());
+    election.pass(seconds(30));  // `pass` looks that no two lead.
+    CHECK(first.leads);
+    CHECK(!first.lost);
+    CHECK(!first.elector->had_predecessor());
+    CHECK(election.server.lease["spec"]["leaseTransitions"].integer_or(-1) == 0);
+}
+
+TEST_CASE("a deleted Lease of one that was killed is taken when its time is over, as a successor") {
+    Election election;
+    election.pass(seconds(30));
+    Candidate& second = election.follower();
+    election.leader().kill();
+    election.server.remove();
+    election.pass(seconds(14));
+    CHECK(!second.leads);
+    election.pass(seconds(3));
+    CHECK(second.leads);
+    CHECK(second.elector->had_predecessor());
+    CHECK(election.server.lease["spec"]["leaseTransitions"].integer_or(-1) == 1);
+}
+
+TEST_CASE("a Lease of some seconds and a bit binds for the next whole second") {
+    LeaseOptions options = options_of("ann");
+    for (const Duration lease : {milliseconds(10'900), nanoseconds(10'000'000'001), seconds(10)}) {
+        options.lease = lease;
+        const api::Value written = held_lease(options, "ann", {}, start);
+        const std::int64_t whole = written["spec"]["leaseDurationSeconds"].integer_or(0);
+        CHECK(seconds(whole) >= lease);
+        CHECK(seconds(whole - 1) < lease);
+        CHECK(see_lease(std::nullopt, written, start).lease == seconds(whole));
+    }
 }
 
 TEST_CASE("a follower asks as often with the watch as without, and opens it again when it breaks") {

@@ -220,6 +220,8 @@ std::unique_ptr<Call> Client::State::new_call(const Target& target, const Reques
     call->repeatable = request.method == "GET" || request.method == "HEAD";
     call->response_timeout = options.response_timeout;
     call->limit = options.response_limit;
+    if (options.may_go)
+        call->may_go = [may_go = options.may_go, request] { return may_go(request); };
     return call;
 }
 

@@ -44,6 +44,9 @@ struct ClientTls {
     Verify verify = Verify::yes;
 };
 
+/// Why a request that may not go any more fails.
+constexpr const char* too_late = "not sent: its time was over before it could be";
+
 struct ClientOptions {
     ClientTls tls;
     /// Gives a socket that is connected, or connecting without blocking; -1 with errno when it
@@ -51,8 +54,9 @@ struct ClientOptions {
     /// addresses).
     std::function<int(const std::string& host, int port)> dial;
     Duration connect_timeout = seconds(10);
-    Duration response_timeout = seconds(60);  // Whole answers only; streams live on.
-    Duration idle_timeout = seconds(60);      // How long an unused connection is kept.
+    /// Whole answers only; streams live on. HTTP/2: so long after anything of it came or went.
+    Duration response_timeout = seconds(60);
+    Duration idle_timeout = seconds(60);  // How long an unused connection is kept.
     /// HTTP/2: so long after the last byte a connection in use is asked whether it is there, and is
     /// given up when nothing comes within the patience.
     Duration ping_after = seconds(30);
@@ -60,8 +64,9 @@ struct ClientOptions {
     /// HTTP/2: while much comes in little pieces, this long it is left in the socket, to be taken
     /// together. Zero: each is taken at once.
     Duration gather;
-    /// HTTP/2: asked when a request is about to go out, also when it has waited for a connection or
-    /// goes out a second time. No: it fails. Empty: always yes.
+    /// Asked, on the sockets' loop, at the moment at which a request goes out: after it has waited
+    /// for a connection, for one of the streams that a server grants, or for room in the socket,
+    /// and when it goes out a second time. No: it fails (`too_late`). Empty: always yes.
     std::function<bool(const Request&)> may_go;
     std::size_t response_limit = 256 << 20;  // A larger whole answer fails.
     /// A kept connection may turn out dead: what cannot be repeated then fails.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/verify.h"
+#include "net/client.h"
 
 namespace muster::net {
 namespace {
@@ -32,6 +33,7 @@ void Http1ClientSession::put_request() {
     input_.clear();
     body_.clear();
     head_given_ = false;
+    asked_ = false;
     out_ += call_->bytes;
     outlet_->set_deadline(call_->response_timeout);
     outlet_->flush_soon();
@@ -206,6 +208,10 @@ void Http1ClientSession::take_socket_output() {
 }
 
 void Http1ClientSession::pull(std::string& out, std::size_t) {
+    if (call_ && !std::exchange(asked_, true) && call_->may_go && !call_->may_go()) {
+        out_.clear();
+        return fail(too_late);
+    }
     if (const std::size_t sent = std::exchange(body_unsent_, 0); sent > 0 && call_)
         call_->on_sent(sent);
     if (raw_flow_) raw_flow_->waiting -= out_.size();

@@ -20,8 +20,9 @@ namespace muster::net {
 struct Call {
     enum class Kind { whole, stream, websocket, raw };
     Kind kind = Kind::whole;
-    std::uint64_t stream = 0;  // The owner's name for it.
-    std::string bytes;         // Head and body as they go out.
+    std::uint64_t stream = 0;      // The owner's name for it.
+    std::string bytes;             // Head and body as they go out.
+    std::function<bool()> may_go;  // Asked when it goes out; no: it fails. Null: always yes.
     bool head_only = false;
     bool repeatable = false;    // May be sent again when a kept connection turns out dead.
     Duration response_timeout;  // For the whole answer, or for the head of a stream.
@@ -63,6 +64,7 @@ public:
     void feed(std::string_view bytes) override;
     bool wants_bytes() const override { return !call_ || !call_->onward.is_full(); }
     void pull(std::string& out, std::size_t enough) override;
+    bool may_send_rest() override { return !call_ || !call_->may_go || call_->may_go(); }
     bool finished() const override;
     void closed(const std::string& why) override;
 
@@ -88,8 +90,9 @@ private:
     Response answer_;
     std::string body_;
     bool head_given_ = false;
-    bool kept_ = false;  // Has carried a call to its end before.
-    bool over_ = false;  // Of no further use.
+    bool kept_ = false;   // Has carried a call to its end before.
+    bool over_ = false;   // Of no further use.
+    bool asked_ = false;  // Whether the call may go.
     std::optional<WebSocket> socket_;
     std::size_t body_unsent_ = 0;     // Of a streamed body, not yet pulled.
     bool raw_ = false;                // Past HTTP, without WebSocket framing.

@@ -77,10 +77,10 @@ nghttp2_session_callbacks* Http2ClientSession::new_callbacks() {
 
 void Http2ClientSession::opened(Outlet& outlet) {
     outlet_ = &outlet;
-    heard_ = answered_ = Clock::now();
+    heard_ = answered_ = line_moved_ = Clock::now();
     if (outlet.protocol() != "h2") {
         over_ = true;
-        for (auto& call : std::exchange(waiting_, {}))
+        for (auto& call : std::exchange(line_, {}))
             call->fail("the server does not speak HTTP/2");
         return outlet_->flush_soon();
     }
@@ -93,25 +93,55 @@ void Http2ClientSession::opened(Outlet& outlet) {
     };
     nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, std::size(settings));
     nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, window);
-    for (auto& call : std::exchange(waiting_, {})) {
-        if (options_.may_go && !options_.may_go(call->request)) {
-            call->fail(too_late);
-        } else {
-            submit(call);
-        }
-    }
     settle();
 }
 
 void Http2ClientSession::start(Http2CallPtr call) {
-    if (!session_) return waiting_.push_back(std::move(call));
-    submit(call);
-    settle();
+    if (line_.empty()) line_moved_ = Clock::now();
+    line_.push_back(std::move(call));
+    if (session_) settle();
 }
 
 void Http2ClientSession::leave() {
     going_ = true;
     if (outlet_ != nullptr) outlet_->flush_soon();
+}
+
+bool Http2ClientSession::may_go(const Http2Call& call) const {
+    return !options_.may_go || options_.may_go(call.request);
+}
+
+/// The next in line, when the server grants a stream more. It is asked only now whether it still
+/// may go, and nghttp2, which has nothing else to send, gives its bytes out at once: what nghttp2
+/// is given beyond the granted streams it would keep, and send later without a question. (To refuse
+/// a frame when nghttp2 is about to send it is too late: its header has changed the compression
+/// that both ends share.) False: there is nobody who can go.
+bool Http2ClientSession::submit_next() {
+    const std::size_t granted =
+        nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+    while (!line_.empty() && calls_.size() < granted) {
+        const Http2CallPtr call = std::move(line_.front());
+        line_.pop_front();
+        line_moved_ = Clock::now();
+        if (may_go(*call)) {
+            submit(call);
+            return true;
+        }
+        again_(call);
+    }
+    return false;
+}
+
+/// The server takes no more over this connection.
+void Http2ClientSession::give_line_back() {
+    going_ = true;
+    for (const Http2CallPtr& call : std::exchange(line_, {})) {
+        if (++call->tries < tries_max) {
+            again_(call);
+        } else {
+            call->fail("the server ended one connection after the other before its turn came");
+        }
+    }
 }
 
 void Http2ClientSession::submit(const Http2CallPtr& call) {
@@ -135,10 +165,11 @@ void Http2ClientSession::submit(const Http2CallPtr& call) {
     const std::int32_t id = nghttp2_submit_request(session_, nullptr, list.data(), list.size(),
                                                    has_body ? &body : nullptr, nullptr);
     if (id < 0) {
-        going_ = true;
-        return again_(call);
+        line_.push_front(call);
+        return give_line_back();
     }
-    if (!call->is_stream() && whole_++ == 0) answered_ = Clock::now();
+    call->moved = Clock::now();
+    if (!call->is_stream() && whole_++ == 0) answered_ = call->moved;
     calls_[id] = call;
 }
 
@@ -147,17 +178,22 @@ ssize_t Http2ClientSession::read_body(nghttp2_session*, std::int32_t id, std::ui
                                       void* user) {
     const Http2CallPtr call = session_of(user).find(id);
     if (!call) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    // It may have waited for the server's window. What the server has of it is not carried out.
+    if (!session_of(user).may_go(*call)) {
+        call->held_back = true;
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    }
     const std::string& text = *call->request.body;
     const std::size_t step = std::min(size, text.size() - call->sent);
     std::copy_n(text.data() + call->sent, step, out);
     call->sent += step;
     if (call->sent == text.size()) *flags |= NGHTTP2_DATA_FLAG_EOF;
-    session_of(user).answered_ = Clock::now();
+    session_of(user).answered_ = call->moved = Clock::now();
     return static_cast<ssize_t>(step);
 }
 
 void Http2ClientSession::cancel(const Http2CallPtr& call) {
-    std::erase(waiting_, call);
+    std::erase(line_, call);
     for (const auto& [id, one] : calls_) {
         if (one != call) continue;
         nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
@@ -169,7 +205,8 @@ void Http2ClientSession::cancel(const Http2CallPtr& call) {
 /// What is to be sent goes out; without calls the connection is kept for a while only.
 void Http2ClientSession::settle() {
     if (!why_.empty()) return;
-    outlet_->set_deadline(calls_.empty() ? options_.idle_timeout : Duration());
+    const bool is_idle = calls_.empty() && line_.empty();
+    outlet_->set_deadline(is_idle ? options_.idle_timeout : Duration());
     outlet_->flush_soon();
 }
 
@@ -179,6 +216,7 @@ void Http2ClientSession::feed(std::string_view bytes) {
     pinged_ = false;
     const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
     if (nghttp2_session_mem_recv(session_, data, bytes.size()) < 0) over_ = true;
+    if (sent_away_) give_line_back();  // After those that were sent before them and not read.
     settle();
 }
 
@@ -192,11 +230,11 @@ void Http2ClientSession::take_field(Http2Call& call, std::string_view name, std:
 }
 
 void Http2ClientSession::take_frame(const nghttp2_frame& frame) {
-    if (frame.hd.type == NGHTTP2_GOAWAY) going_ = true;
+    if (frame.hd.type == NGHTTP2_GOAWAY) going_ = sent_away_ = true;
     if (frame.hd.type != NGHTTP2_HEADERS) return;
     const Http2CallPtr call = find(frame.hd.stream_id);
     if (!call) return;
-    answered_ = heard_;
+    answered_ = call->moved = heard_;
     const bool is_final = call->answer.status >= 200;
     if (!call->is_stream() || !is_final || std::exchange(call->head_given, true)) return;
     if (call->stream.on_head) call->stream.on_head(call->answer);
@@ -209,7 +247,7 @@ void Http2ClientSession::take_data(std::int32_t id, std::string_view data) {
         if (call->stream.on_piece) call->stream.on_piece(data);
         return;
     }
-    answered_ = heard_;
+    answered_ = call->moved = heard_;
     call->body += data;
     call->too_large = call->body.size() > options_.response_limit;
     if (call->too_large) nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
@@ -219,6 +257,10 @@ void Http2ClientSession::stream_closed(std::int32_t id, std::uint32_t error) {
     const Http2CallPtr call = find(id);
     if (!call) return;
     forget(id);
+    if (std::exchange(call->held_back, false)) {
+        call->sent = 0;
+        return again_(call);
+    }
     if (call->too_large)
         return call->fail("the server's answer is larger than " +
                           std::to_string(options_.response_limit) + " bytes");
@@ -256,21 +298,59 @@ void Http2ClientSession::forget(std::int32_t id) {
 }
 
 void Http2ClientSession::pull(std::string& out, std::size_t enough) {
-    if (session_ && !pull_frames(session_, out, enough)) over_ = true;
+    if (!session_) return;
+    do {
+        if (!pull_frames(session_, out, enough)) over_ = true;
+    } while (!over_ && out.size() < enough && submit_next());
+}
+
+/// What was pulled may be a part of what must not go any more; whose it is cannot be told any more.
+bool Http2ClientSession::may_send_rest() {
+    for (const auto& [id, call] : calls_) {
+        if (may_go(*call)) continue;
+        why_ = "ended in the middle of sending: its time was over";
+        return false;
+    }
+    return true;
 }
 
 bool Http2ClientSession::finished() const {
-    if (over_ || (going_ && calls_.empty() && waiting_.empty())) return true;
+    if (over_ || (going_ && calls_.empty() && line_.empty())) return true;
     return session_ && !nghttp2_session_want_read(session_) &&
            !nghttp2_session_want_write(session_);
 }
 
+/// Calls of which nothing has moved for too long, though others have: something between the two
+/// ends may have lost one stream. Those in line wait for those before them, and end when nobody
+/// leaves it any more.
+void Http2ClientSession::end_overdue(Clock::time_point now) {
+    const auto patience = span_of(options_.response_timeout);
+    std::vector<std::pair<std::int32_t, Http2CallPtr>> overdue;
+    for (const auto& [id, call] : calls_) {
+        if (!call->is_stream() && now - call->moved > patience) overdue.emplace_back(id, call);
+    }
+    std::deque<Http2CallPtr> stuck;
+    if (now - line_moved_ > patience) stuck = std::exchange(line_, {});
+    if (overdue.empty() && stuck.empty()) return;
+    for (const auto& [id, call] : overdue) {
+        nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+        forget(id);
+    }
+    settle();
+    for (const auto& [id, call] : overdue)
+        call->fail("timed out");
+    for (const Http2CallPtr& call : stuck)
+        call->fail("timed out: the server had no stream for it");
+}
+
 /// A connection over which nothing comes is asked whether it is still there.
 void Http2ClientSession::tick() {
-    if (!session_ || over_ || calls_.empty() || !why_.empty()) return;
+    const bool is_idle = calls_.empty() && line_.empty();
+    if (!session_ || over_ || is_idle || !why_.empty()) return;
     const Clock::time_point now = Clock::now();
     if (whole_ > 0 && now - answered_ > span_of(options_.response_timeout))
         return give_up("timed out");
+    end_overdue(now);
     if (now - heard_ < span_of(options_.ping_after)) return;
     if (!std::exchange(pinged_, true)) {
         asked_ = now;
@@ -291,11 +371,11 @@ void Http2ClientSession::closed(const std::string& why) {
     over_ = true;
     whole_ = 0;
     const auto calls = std::exchange(calls_, {});
-    const auto waiting = std::exchange(waiting_, {});
+    const auto line = std::exchange(line_, {});
     for (const auto& [id, call] : calls)
         call->fail(why_.empty() ? why : why_);
-    for (const auto& call : waiting)
-        call->fail(why);
+    for (const auto& call : line)
+        call->fail(why_.empty() ? why : why_);
 }
 
 }  // namespace muster::net

@@ -27,8 +27,11 @@ struct Http2Call {
     std::string body;
     std::size_t sent = 0;  // Of the request's body.
     int tries = 0;         // Connections that gave it back unread.
+    /// When anything of it went out or came last; for whole answers.
+    std::chrono::steady_clock::time_point moved{};
     bool head_given = false;
     bool too_large = false;
+    bool held_back = false;  // It may not go on; the server has a part of it.
     bool cancelled = false;
 
     bool is_stream() const { return on_response == nullptr; }
@@ -36,11 +39,10 @@ struct Http2Call {
 };
 using Http2CallPtr = std::shared_ptr<Http2Call>;
 
-/// Why a request that may not go any more fails.
-constexpr const char* too_late = "not sent: its time was over before it could be";
-
-/// Carries calls over one connection. What the server says that it has not read comes back by
-/// `again`, to be sent over another connection.
+/// Carries calls over one connection, as many at once as the server grants streams; the others wait
+/// in line here, so that each can be asked whether it still may go when its turn has come. What the
+/// server says that it has not read, and what may not go, comes back by `again`: to be sent over
+/// another connection, or to be told.
 class Http2ClientSession final : public Session {
 public:
     using Again = std::function<void(Http2CallPtr)>;
@@ -62,6 +64,7 @@ public:
     void feed(std::string_view bytes) override;
     bool wants_bytes() const override { return true; }
     void pull(std::string& out, std::size_t enough) override;
+    bool may_send_rest() override;
     bool finished() const override;
     void closed(const std::string& why) override;
     void tick() override;
@@ -69,13 +72,17 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
 
+    bool may_go(const Http2Call& call) const;
+    bool submit_next();
     void submit(const Http2CallPtr& call);
+    void give_line_back();
     void take_field(Http2Call& call, std::string_view name, std::string value);
     void take_data(std::int32_t id, std::string_view data);
     void take_frame(const nghttp2_frame& frame);
     void stream_closed(std::int32_t id, std::uint32_t error);
     void settle();
     void forget(std::int32_t id);
+    void end_overdue(Clock::time_point now);
     void give_up(const std::string& why);
     Http2CallPtr find(std::int32_t id) const;
     static nghttp2_session_callbacks* new_callbacks();
@@ -88,7 +95,8 @@ private:
     Again again_;
     Outlet* outlet_ = nullptr;
     nghttp2_session* session_ = nullptr;
-    std::deque<Http2CallPtr> waiting_;  // For the connection.
+    std::deque<Http2CallPtr> line_;   // For the connection, and then for a stream.
+    Clock::time_point line_moved_{};  // When somebody left it, or the first came.
     std::map<std::int32_t, Http2CallPtr> calls_;
     std::size_t whole_ = 0;         // How many of `calls_` are not streams.
     Clock::time_point heard_{};     // Of anything from the server.
@@ -96,6 +104,7 @@ private:
     Clock::time_point asked_{};     // When the ping went out that is not answered yet.
     bool pinged_ = false;
     bool going_ = false;
+    bool sent_away_ = false;  // By the server.
     bool over_ = false;
     std::string why_;  // It was given up.
 };

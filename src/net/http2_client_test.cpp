@@ -16,49 +16,10 @@
 #include <unistd.h>
 
 #include "net/dial.h"
-#include "net/loopback_test.h"
+#include "net/http2_pair_test.h"
 
 namespace muster::net {
 namespace {
-
-/// A server with TLS and a client that believes it.
-struct Pair {
-    explicit Pair(Handler handler, Duration gather = {}) {
-        const KeyPair authority = make_authority("muster-ca", test_day);
-        Subject subject;
-        subject.addresses = {"127.0.0.1"};
-        const KeyPair own = make_server_certificate(authority, subject, test_day, hours(87600));
-        ServerOptions options;
-        options.tls = ServerTls{own.certificate_pem, own.key_pem, ""};
-        server = std::make_unique<TestServer>(std::move(handler), std::move(options));
-        client_options.tls.authority_pem = authority.certificate_pem;
-        client_options.response_limit = 100'000;
-        client_options.gather = gather;
-        loop.start("client");
-        target = server->target(Target::Scheme::https);
-        run_on(loop, [&] { client = std::make_unique<Http2Client>(loop, target, client_options); });
-    }
-    ~Pair() {
-        run_on(loop, [&] { client = nullptr; });
-        loop.stop();
-    }
-
-    ClientOptions client_options;
-    std::unique_ptr<TestServer> server;
-    AsioLoop loop;
-    Target target;
-    std::unique_ptr<Http2Client> client;
-};
-
-Request post(const std::string& path, std::string body) {
-    Request request;
-    request.method = "POST";
-    request.path = path;
-    request.query = {{"a", "b c"}};
-    request.headers.set("X-Own", "1");
-    request.body = make_bytes(std::move(body));
-    return request;
-}
 
 TEST_CASE("five hundred requests under way at once arrive in order on one connection") {
     std::vector<std::string> seen;
@@ -289,6 +250,53 @@ TEST_CASE("what had to wait for a connection does not go out when it may not any
     all.get_future().wait();
     CHECK(answers == std::vector<int>{0, 0, 200});
     CHECK(arrived == 1);
+}
+
+TEST_CASE("a call that is never answered ends in time, though others on its connection are") {
+    std::vector<std::shared_ptr<Responder>> held;
+    std::set<std::string> peers;
+    Pair pair([&](const Request& request, const std::shared_ptr<Responder>& responder) {
+        peers.insert(request.peer.address);
+        if (request.path == "/watch") responder->begin(plain());
+        if (request.path != "/answered") return held.push_back(responder);
+        responder->respond(Response{200, {}, make_bytes("")});
+    });
+    ClientOptions options = pair.client_options;
+    options.response_timeout = seconds(2);
+    pair.connect(options);
+    Heard watched;
+    std::promise<Response> lost;
+    std::atomic<bool> is_over{false};
+    std::atomic<int> unanswered{0};
+    int answered = 0;
+    std::promise<void> last;
+    std::function<void()> ask = [&] {
+        pair.client->send(post("/answered", ""), [&](const Response& answer) {
+            if (answer.status != 200) ++unanswered;
+            ++answered;
+            if (is_over) return last.set_value();
+            pair.loop.after(milliseconds(20), [&] { ask(); });
+        });
+    };
+    run_on(pair.loop, [&] {
+        pair.client->open(watch("/watch"), watched.stream());
+        pair.client->send(post("/lost", ""), [&](Response got) { lost.set_value(std::move(got)); });
+        ask();
+    });
+    auto end = lost.get_future();
+    const bool ended = end.wait_for(std::chrono::seconds(30)) == std::future_status::ready;
+    is_over = true;
+    last.get_future().wait();
+    REQUIRE(ended);
+    const Response failure = end.get();
+    CHECK(failure.status == 0);
+    CHECK(*failure.body == "timed out");
+    CHECK(unanswered == 0);
+    CHECK(answered > 10);
+    run_on(pair.server->home, [&] { held.front()->write(make_bytes("still here")); });
+    watched.wait_for("still here");
+    CHECK(peers.size() == 1);
+    run_on(pair.server->home, [&] { held.clear(); });
 }
 
 TEST_CASE("a stream may be cancelled, and others opened, from inside of what it tells") {

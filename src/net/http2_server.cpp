@@ -15,8 +15,6 @@
 namespace muster::net {
 namespace {
 
-/// Go's clients put everything of a process on one connection, hundreds of watches included.
-constexpr std::uint32_t streams_at_once = 1000;
 /// What may be under way of a body that is passed on as it comes, and so the most that is kept of
 /// one whose taker has stopped: with all streams in use 64 MB, as `bodies_limit`. That the bound is
 /// one of each stream, and the connection's own window opens as bytes come, is what lets the other
@@ -153,7 +151,7 @@ void Http2Session::opened(Outlet& outlet) {
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(calls);
     const nghttp2_settings_entry settings[] = {
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, streams_at_once},
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, rules_->streams_at_once},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, passed_on_window},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, static_cast<std::uint32_t>(rules_->header_limit)},
     };

@@ -141,9 +141,9 @@ Server::Server(ServerOptions options, Loop& home, Handler handler)
     const auto shared_home = std::make_shared<const Home>(Home{home, std::move(handler)});
     for (int i = 0; i < given.threads; ++i) {
         auto crew = std::make_unique<Crew>();
-        crew->rules = std::make_shared<const Rules>(
-            Rules{shared_home, crew->mailbox, given.body_limit, given.header_limit,
-                  given.streamed_body, given.request_timeout, given.idle_timeout});
+        crew->rules = std::make_shared<const Rules>(Rules{
+            shared_home, crew->mailbox, given.body_limit, given.header_limit, given.streams_at_once,
+            given.streamed_body, given.request_timeout, given.idle_timeout});
         crew->loop.post([crew = crew.get()] { crew->tick(); });
         state_->crews.push_back(std::move(crew));
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -44,6 +45,9 @@ struct ServerOptions {
     std::size_t body_limit = 3 << 20;  // Larger bodies are answered 413.
     std::size_t header_limit = 64 << 10;
     std::size_t connection_limit = 10'000;
+    /// Requests of one HTTP/2 connection under way at once. Go's clients put everything of a
+    /// process on one, hundreds of watches included.
+    std::uint32_t streams_at_once = 1000;
     /// Requests whose bodies are handed over as they come, of any size (see Request::body_stream).
     /// Looked at by all threads, after the header. Empty: none.
     std::function<bool(const Request& head)> streamed_body;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -18,6 +19,7 @@ struct Rules {
     std::shared_ptr<Mailbox> io;
     std::size_t body_limit = 0;
     std::size_t header_limit = 0;
+    std::uint32_t streams_at_once = 0;
     std::function<bool(const Request&)> streamed_body;
     Duration request_timeout;
     Duration idle_timeout;

@@ -39,6 +39,9 @@ public:
     virtual bool wants_bytes() const = 0;
     /// Appends what is to be sent, stopping when `out` holds `enough` bytes or somewhat more.
     virtual void pull(std::string& out, std::size_t enough) = 0;
+    /// A part of what was pulled had to wait for room in the socket. False: it is not to be sent
+    /// any more, and the connection with it ends.
+    virtual bool may_send_rest() { return true; }
     /// True: close the connection once all that was pulled is sent.
     virtual bool finished() const = 0;
     /// The connection is gone (or could not be made). Called once, last.

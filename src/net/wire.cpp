@@ -156,6 +156,8 @@ void Wire::rest() {
 
 void Wire::flush() {
     if (busy_ || phase_ != Phase::open) return;
+    if (out_sent_ < out_.size() && !session_->may_send_rest())
+        return close("ended in the middle of sending");
     for (;;) {
         if (out_sent_ == out_.size()) {
             out_ = {};

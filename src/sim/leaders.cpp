@@ -156,6 +156,7 @@ struct Leaders::Operator {
     VirtualLoop* loop = nullptr;  // Null: it is not there.
     int term = 0;                 // Its turn among those who have led; 0: it has not.
     bool leads = false;
+    bool follows = false;  // It has seen whose the Lease is.
     std::unique_ptr<Link> link;
     std::unique_ptr<kube::CountedTransport> counted;
     std::unique_ptr<kube::Fence> fence;
@@ -241,6 +242,7 @@ void Leaders::start_operator(std::size_t place) {
         ++numbers_.leaders;
         made.runner->start();
     };
+    events.following = [&made](const std::string&) { made.follows = true; };
     events.lost = [this, place, &made] {
         made.leads = false;
         made.runner->stop();
@@ -296,7 +298,7 @@ void Leaders::bad_luck() {
     const std::size_t place = leading().value_or(any);
     VirtualLoop* const loop = operators_[place]->loop;
     if (loop == nullptr) return;
-    switch (random_.below(6)) {
+    switch (random_.below(7)) {
         case 0:
             return end_operator(place, seconds(4));
         case 1:
@@ -305,10 +307,23 @@ void Leaders::bad_luck() {
         case 3:
             return time_.freeze(*loop,
                                 milliseconds(static_cast<std::int64_t>(random_.below(40'000))));
+        case 4:
+            return delete_lease();
         default:
             return time_.skew(*loop,
                               seconds(static_cast<std::int64_t>(random_.below(7200)) - 3600));
     }
+}
+
+/// By hand. Somebody who has just been started would take it at once: beyond the bounds.
+void Leaders::delete_lease() {
+    for (const auto& each : operators_) {
+        if (each->loop == nullptr || !(each->leads || each->follows)) return;
+    }
+    const kube::Target leases{{"coordination.k8s.io", "leases"}, "v1"};
+    const net::Response answer =
+        ask(kube::remove(leases, {leases.resource, "muster-system", "muster-operator"}, "", ""));
+    if (answer.status == 200) ++numbers_.deleted;
 }
 
 void Leaders::play_day(Duration span) {

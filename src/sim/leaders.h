@@ -1,5 +1,5 @@
 // sim/leaders.h - one API server and two operators of which one leads, on days on which they are
-// killed, stand still, hear late and have wrong clocks.
+// killed, stand still, hear late, have wrong clocks, and lose their Lease to somebody's hand.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +54,7 @@ public:
     struct Numbers {
         int leaders = 0;      // How often one began.
         int admissions = 0;   // Seen from outside.
+        int deleted = 0;      // Leases, by hand.
         int refused = 0;      // Writes that their own sender held back at last.
         int late_writes = 0;  // Of a former leader, after another one began.
         int undone = 0;       // Double admissions, of which the later one was evicted.
@@ -71,6 +72,7 @@ private:
     void end_operator(std::size_t place, Duration pause);
     void give_up(std::size_t place);
     void bad_luck();
+    void delete_lease();
     net::Response ask(net::Request request);
     void create(const std::string& yaml);
     void create_job(const std::string& name, int cpu, const std::string& priority);

@@ -23,6 +23,7 @@ std::string day_of(std::uint64_t seed, Fenced fenced, Leaders::Numbers& all) {
     all.leaders += day.numbers().leaders;
     all.admissions += day.numbers().admissions;
     all.refused += day.numbers().refused;
+    all.deleted += day.numbers().deleted;
     all.late_writes += day.numbers().late_writes;
     return broken;
 }
@@ -37,8 +38,9 @@ TEST_CASE("within the bounds nothing of a former leader comes true after another
     CHECK(all.leaders > 4 * static_cast<int>(seeds));
     CHECK(all.admissions > 50 * static_cast<int>(seeds));
     CHECK(all.refused > 0);
+    CHECK(all.deleted > 0);
     MESSAGE(all.leaders << " leaders, " << all.admissions << " admissions, " << all.refused
-                        << " writes held back");
+                        << " writes held back, " << all.deleted << " Leases deleted");
 }
 
 TEST_CASE("these days break who does not ask the fence") {
