@@ -130,6 +130,10 @@ const kube::Cache& Runner::seen() const {
     return state_->seen.cache();
 }
 
+std::vector<Trouble> Runner::troubles() const {
+    return state_->seen.troubles();
+}
+
 Runner::Counts Runner::counts() const {
     return state_->counts;
 }
