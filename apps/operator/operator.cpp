@@ -50,7 +50,8 @@ constexpr Duration beat_every = seconds(1);
 constexpr Duration server_look = seconds(5);
 constexpr Duration silent_server_look = seconds(1);
 /// Writes under way are waited for so long at the end, and the Lease to be given back; longer where
-/// a write without an answer may come true later than that.
+/// a write without an answer may come true later than that. The chart gives a pod the time for it
+/// (muster.grace in deploy/helm/muster/templates/_names.tpl).
 constexpr Duration usual_patience = seconds(8);
 constexpr Duration giving_back = seconds(3);
 
@@ -370,6 +371,7 @@ void Operator::take_presence(const Presence& presence) {
     }
     for (const std::string& name : presence.optional)
         log_info("operator", "the server does not have " + name + "; it may come later");
+    look_for_unmanaged(transport_, [](const std::string& line) { log_warning("operator", line); });
     if (!webhooks_) {
         look_for_converters(transport_,
                             [](const std::string& line) { log_warning("operator", line); });
