@@ -18,6 +18,7 @@
 #include "apps/cli/run_plugin.h"
 #include "apps/operator/conversion_look.h"
 #include "apps/operator/endpoints.h"
+#include "apps/operator/outages.h"
 #include "apps/operator/presence.h"
 #include "apps/operator/process_options.h"
 #include "apps/up/config.h"
@@ -44,9 +45,13 @@ namespace {
 constexpr Duration look_again = seconds(2);
 constexpr Duration synced_look = milliseconds(20);
 constexpr Duration beat_every = seconds(1);
+/// How often it is looked whether the server answers; while it does not, so that nobody waits
+/// longer than it takes.
 constexpr Duration server_look = seconds(5);
+constexpr Duration silent_server_look = seconds(1);
 /// Writes under way are waited for so long at the end, and the Lease to be given back; longer where
-/// a write without an answer may come true later than that.
+/// a write without an answer may come true later than that. The chart gives a pod the time for it
+/// (muster.grace in deploy/helm/muster/templates/_names.tpl).
 constexpr Duration usual_patience = seconds(8);
 constexpr Duration giving_back = seconds(3);
 
@@ -100,6 +105,24 @@ up::Config configuration(const OperatorOptions& options) {
     return config;
 }
 
+/// What it goes by from now on, so that whoever reads the log later knows.
+void tell_start(const OperatorOptions& options, const up::Config& config) {
+    using Unlabelled = control::queue::JobRules::Unlabelled;
+    const control::queue::JobRules& jobs = config.queues.jobs;
+    std::string frameworks = "all";
+    if (jobs.frameworks)
+        frameworks = join(std::vector<std::string>(jobs.frameworks->begin(),  //
+                                                   jobs.frameworks->end()),
+                          ",");
+    log_info("operator", "starting",
+             {{"server", options.connection.server},
+              {"config", options.config},
+              {"featureGates", options.feature_gates},
+              {"frameworks", frameworks},
+              {"jobsWithoutQueueName",
+               jobs.unlabelled == Unlabelled::managed ? "managed" : "left alone"}});
+}
+
 control::ControlPlaneOptions control_options(const up::Config& config,
                                              std::shared_ptr<Metrics> metrics) {
     control::ControlPlaneOptions made;
@@ -145,6 +168,8 @@ private:
     void beat();
     void look_at_server();
     void take_role(Vitals::Role role);
+    void take_answer_of_server(const net::Response& response);
+    void look_at_watches();
     void tell();
     /// Without an election always.
     bool may_act() { return elector_ == nullptr || elector_->may_act(); }
@@ -169,6 +194,8 @@ private:
     Gauge* leads_ = nullptr;                  // With an election only, as the next.
     Duration never_later_;  // After it was sent a write comes true, as far as the Lease can bind.
     Vitals vitals_;
+    Outages outages_;
+    MetricFamily<Gauge>& down_for_;
     std::set<std::string> said_;
     bool lost_ = false;
 };
@@ -189,7 +216,11 @@ Operator::Operator(net::AsioLoop& loop, const OperatorOptions& options, const up
           [this](const control::Call& call, auto done) { outside_.ask(call, std::move(done)); }),
       outside_(loop, nullptr, [this]() -> const kube::Cache& { return runner_.seen(); }),
       endpoints_(endpoints_of(options, config.process), loop, transport_, metrics_,
-                 up::steady_time) {
+                 up::steady_time),
+      down_for_(metrics_->gauges({"muster_watch_down_seconds",
+                                  "For how long nothing has been heard of a kind that is watched; "
+                                  "only of those of which that is so.",
+                                  {"group", "resource"}})) {
     // The Lease and the webhooks do not wait for a slow credential plugin.
     if (options.connection.credentials) {
         options.connection.credentials->run_beside(
@@ -218,15 +249,19 @@ void Operator::elect(kube::LeaseOptions lease) {
     lease.stopwatch = up::time_since_boot;
     never_later_ = lease.lease - lease.renew_within;
     kube::Elector::Events events;
-    events.leading = [this] {
+    events.leading = [this, identity = lease.identity, ns = lease.ns, name = lease.name] {
         say("leading");
+        log_info("operator", "leading: from now on this one decides",
+                 {{"kind", "Lease"}, {"namespace", ns}, {"name", name}, {"identity", identity}});
         leads_->set(1);
         lead();
     };
     events.following = [this](const std::string& holder) {
-        log_info("operator", holder +
-                                 " is working, or has ended without giving its Lease back; "
-                                 "waiting until that is free or ends");
+        log_info("operator",
+                 holder +
+                     " is working, or has ended without giving its Lease back; "
+                     "waiting until that is free or ends",
+                 {{"leader", holder}});
         take_role(Vitals::Role::following);
     };
     events.lost = [this] {
@@ -254,6 +289,7 @@ void Operator::lead() {
 }
 
 void Operator::stop(std::function<void()> done) {
+    log_info("operator", "ending: writes under way come to their end, nothing more is begun");
     take_role(Vitals::Role::ending);
     runner_.stop();
     leaders_transport_.when_written([this, done = std::move(done)]() mutable {
@@ -271,6 +307,7 @@ void Operator::take_role(Vitals::Role role) {
 
 void Operator::tell() {
     vitals_.beat = up::steady_time();
+    look_at_watches();
     if (webhooks_) vitals_.parts = {{"webhooks", webhooks_->problem()}};
     endpoints_.tell(vitals_);
 }
@@ -281,17 +318,42 @@ void Operator::beat() {
     loop_.after(beat_every, [this] { beat(); });
 }
 
+/// What is heard of each kind counts from when it was first asked for; a follower watches only what
+/// webhooks have to know.
+void Operator::look_at_watches() {
+    std::vector<control::Trouble> troubles = runner_.troubles();
+    if (webhooks_) {
+        const std::vector<control::Trouble> more = webhooks_->troubles();
+        troubles.insert(troubles.end(), more.begin(), more.end());
+    }
+    outages_.take(troubles, vitals_.beat);
+    outages_.measure(down_for_, vitals_.beat);
+    const std::string told = outages_.told(vitals_.beat);
+    if (told.empty() != vitals_.outages.empty())
+        told.empty() ? log_info("operator", "all kinds are heard of again")
+                     : log_warning("operator", "what is seen may be old: " + told);
+    vitals_.outages = told;
+}
+
+/// A server that cannot reach its etcd answers much (its version), but says that it is not ready.
+/// One that is about to end says so too, and works until then.
 void Operator::look_at_server() {
     net::Request request;
     request.method = "GET";
-    request.path = "/version";
+    request.path = "/readyz";
+    request.query = {{"exclude", "shutdown"}};
     request.body = make_bytes("");
-    transport_.send(std::move(request), [this](const net::Response& response) {
-        const bool refuses = response.status == 401 || response.status == 403;
-        vitals_.refusal = refuses ? std::to_string(response.status) : "";
-        if (response.status != 0) vitals_.answered = up::steady_time();
-        loop_.after(server_look, [this] { look_at_server(); });
-    });
+    transport_.send(std::move(request),
+                    [this](const net::Response& response) { take_answer_of_server(response); });
+}
+
+void Operator::take_answer_of_server(const net::Response& response) {
+    const bool refuses = response.status == 401 || response.status == 403;
+    const bool answers = response.status != 0 && response.status < 500;
+    vitals_.refusal = refuses ? std::to_string(response.status) : "";
+    vitals_.complaint = answers ? "" : complaint_of(response);
+    if (answers) vitals_.answered = up::steady_time();
+    loop_.after(answers ? server_look : silent_server_look, [this] { look_at_server(); });
 }
 
 void Operator::look_for_kinds() {
@@ -310,6 +372,7 @@ void Operator::take_presence(const Presence& presence) {
     }
     for (const std::string& name : presence.optional)
         log_info("operator", "the server does not have " + name + "; it may come later");
+    look_for_unmanaged(transport_, [](const std::string& line) { log_warning("operator", line); });
     if (!webhooks_) {
         look_for_converters(transport_,
                             [](const std::string& line) { log_warning("operator", line); });
@@ -334,7 +397,9 @@ void Operator::wait_for_sight() {
 int run_operator(const OperatorOptions& options) {
     const EndingSignals signals;
     net::AsioLoop loop;
-    Operator running(loop, options, configuration(options));
+    const up::Config config = configuration(options);
+    tell_start(options, config);
+    Operator running(loop, options, config);
     bool ending = false;
     const auto watch = loop.watch(signals.fd(), {true, false}, [&](net::AsioLoop::Interest) {
         signals.take();
@@ -346,6 +411,7 @@ int run_operator(const OperatorOptions& options) {
     loop.post([&] { running.start(); });
     loop.run();
     loop.unwatch(watch);
+    log_info("operator", "ended");
     return running.lost() ? 1 : 0;
 }
 

@@ -53,6 +53,19 @@ void ask_for_kinds(kube::Transport& transport, const std::vector<kube::Target>& 
     }
 }
 
+void look_for_unmanaged(kube::Transport& transport, std::function<void(std::string)> tell) {
+    const kube::Target newer{{"workload.codeflare.dev", "appwrappers"}, "v1beta2"};
+    net::Request request = kube::list(newer, "");
+    request.query.emplace_back("limit", "1");
+    transport.send(std::move(request), [tell = std::move(tell)](const net::Response& response) {
+        if (response.status != 200) return;
+        tell(
+            "the server has AppWrappers of workload.codeflare.dev/v1beta2, which are not managed: "
+            "Muster knows those of v1beta1. They are left to the operator that brought them, and "
+            "none of Muster's queues admits them");
+    });
+}
+
 Presence judge(const std::vector<Answer>& answers) {
     Presence presence;
     std::set<std::string> said;  // A server that is not there is named once.

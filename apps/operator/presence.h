@@ -32,4 +32,8 @@ struct Presence {
 /// Kueue's kinds and those of every cluster must be there; the others may come later.
 Presence judge(const std::vector<Answer>& answers);
 
+/// Asks whether the server has AppWrappers of the version that nobody here manages, and tells so in
+/// words for people: they have the group and the plural of those that are.
+void look_for_unmanaged(kube::Transport& transport, std::function<void(std::string)> tell);
+
 }  // namespace muster::on_cluster

@@ -47,6 +47,8 @@ public:
 
     /// Why it does not answer reviews; empty: it does.
     std::string problem() const;
+    /// Of what it has to know nothing is heard now, and why: it answers by what it has seen.
+    std::vector<control::Trouble> troubles() const { return seen_.troubles(); }
     /// It has told the cluster all that it must hear.
     bool is_published() const { return publisher_.is_published(); }
 

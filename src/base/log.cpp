@@ -1,9 +1,11 @@
 // base/log.cpp - log lines on standard error.
 #include "base/log.h"
 
+#include <algorithm>
 #include <atomic>
 #include <ctime>
 #include <string>
+#include <variant>
 
 #include <unistd.h>
 
@@ -14,7 +16,6 @@
 namespace muster {
 namespace {
 
-std::atomic<LogLevel> least_level = LogLevel::info;
 std::atomic<LogFormat> format_used = LogFormat::text;
 
 constexpr std::string_view words[] = {"debug", "info", "warning", "error"};
@@ -49,6 +50,33 @@ void append_json(std::string& out, std::string_view text) {
     out += '"';
 }
 
+bool is_empty(const LogField& field) {
+    const auto* text = std::get_if<std::string_view>(&field.value);
+    return text != nullptr && text->empty();
+}
+
+void append_json(std::string& out, const LogField& field) {
+    if (const auto* text = std::get_if<std::string_view>(&field.value))
+        append_json(out, *text);
+    else
+        out += std::to_string(std::get<std::int64_t>(field.value));
+}
+
+/// One that nobody takes for two words, another field, or the end of the line.
+bool is_plain_word(std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char c) {
+        return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '=';
+    });
+}
+
+void append_plain(std::string& out, const LogField& field) {
+    const auto* text = std::get_if<std::string_view>(&field.value);
+    if (text != nullptr && is_plain_word(*text))
+        out += *text;
+    else
+        append_json(out, field);
+}
+
 }  // namespace
 
 std::optional<LogLevel> find_log_level(std::string_view word) {
@@ -60,7 +88,7 @@ std::optional<LogLevel> find_log_level(std::string_view word) {
 }
 
 void set_log_level(LogLevel least) {
-    least_level = least;
+    least_log_level = least;
 }
 
 void set_log_format(LogFormat format) {
@@ -68,7 +96,7 @@ void set_log_format(LogFormat format) {
 }
 
 std::string log_text(LogFormat format, Time now, LogLevel level, std::string_view area,
-                     std::string_view text) {
+                     std::string_view text, LogFields fields) {
     const std::string time = to_rfc3339_micro(now);
     std::string line;
     if (format == LogFormat::json) {
@@ -77,6 +105,13 @@ std::string log_text(LogFormat format, Time now, LogLevel level, std::string_vie
         append_json(line, area);
         line += R"(,"msg":)";
         append_json(line, text);
+        for (const LogField& field : fields) {
+            if (is_empty(field)) continue;
+            line += ',';
+            append_json(line, field.key);
+            line += ':';
+            append_json(line, field);
+        }
         return line + "}\n";
     }
     line = time + ' ';
@@ -84,16 +119,24 @@ std::string log_text(LogFormat format, Time now, LogLevel level, std::string_vie
     line.append(widest_word - word_of(level).size() + 1, ' ');
     line += area;
     // One event, one line.
-    return line + ": " + replace_all(text, "\n", "\\n") + '\n';
+    line += ": " + replace_all(text, "\n", "\\n");
+    for (const LogField& field : fields) {
+        if (is_empty(field)) continue;
+        line += ' ';
+        line += field.key;
+        line += '=';
+        append_plain(line, field);
+    }
+    return line + '\n';
 }
 
-void log_line(LogLevel level, std::string_view area, std::string_view text) {
-    if (level < least_level.load(std::memory_order_relaxed)) return;
+void log_line(LogLevel level, std::string_view area, std::string_view text, LogFields fields) {
+    if (!logs(level)) return;
     timespec now{};
     clock_gettime(CLOCK_REALTIME, &now);
-    const std::string line =
-        log_text(format_used.load(std::memory_order_relaxed),
-                 Time{std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec}, level, area, text);
+    const std::string line = log_text(format_used.load(std::memory_order_relaxed),
+                                      Time{std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec},
+                                      level, area, text, fields);
     // One write, so that lines of several threads and processes do not mix. A log that cannot be
     // written is nobody's failure.
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());

@@ -10,7 +10,9 @@
 
 namespace muster {
 
-/// JSON has the members that Kubernetes' own programs write: level, ts, logger, msg.
+/// JSON has the members that Kubernetes' own programs write (level, ts, logger, msg), and each
+/// field as one more. Text has fields behind the message as key=value, in quotes as JSON where a
+/// value is not one plain word.
 enum class LogFormat { text, json };
 
 /// "debug", "info", "warning" or "error".
@@ -21,6 +23,6 @@ void set_log_format(LogFormat format);
 
 /// One line with its end, as it is written.
 std::string log_text(LogFormat format, Time now, LogLevel level, std::string_view area,
-                     std::string_view text);
+                     std::string_view text, LogFields fields = {});
 
 }  // namespace muster

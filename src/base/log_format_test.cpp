@@ -1,6 +1,9 @@
 // base/log_format_test.cpp - how an event looks in the log.
 #include "base/log_format.h"
 
+#include <string>
+#include <utility>
+
 #include <doctest/doctest.h>
 
 namespace muster {
@@ -27,6 +30,51 @@ TEST_CASE("JSON has the members of Kubernetes' programs, and is JSON whatever is
     CHECK(log_text(LogFormat::json, noon, LogLevel::info, "a", "cut \xc3") ==
           R"({"level":"info","ts":"2023-11-15T12:00:00.000000Z","logger":"a","msg":"cut ?"})"
           "\n");
+}
+
+TEST_CASE("fields are members of their own in JSON, whatever users have called their objects") {
+    CHECK(
+        log_text(LogFormat::json, noon, LogLevel::debug, "queue", "admitted",
+                 {{"kind", "Workload"},
+                  {"namespace", "a\",\"level\":\"error"},
+                  {"name", "two\nlines \x1b[31m"},
+                  {"status", std::int64_t{409}}}) ==
+        R"({"level":"debug","ts":"2023-11-15T12:00:00.000000Z","logger":"queue","msg":"admitted",)"
+        R"("kind":"Workload","namespace":"a\",\"level\":\"error",)"
+        R"("name":"two\nlines \u001b[31m","status":409})"
+        "\n");
+}
+
+TEST_CASE("fields stand behind the text, and none can be taken for another or for a line") {
+    CHECK(log_text(LogFormat::text, noon, LogLevel::debug, "queue", "admitted",
+                   {{"kind", "Workload"}, {"name", "job-a.b/c"}, {"status", std::int64_t{-1}}}) ==
+          "2023-11-15T12:00:00.000000Z debug   queue: admitted kind=Workload name=job-a.b/c "
+          "status=-1\n");
+    for (const auto& [value, shown] :
+         {std::pair{"two words", R"("two words")"}, std::pair{"a=b", R"("a=b")"},
+          std::pair{"a\nb", R"("a\nb")"}, std::pair{"say \"x\"", R"("say \"x\"")"},
+          std::pair{"\x7f", "\"\x7f\""}, std::pair{"\xc3", R"("?")"}}) {
+        CHECK(log_text(LogFormat::text, noon, LogLevel::info, "a", "b", {{"reason", value}}) ==
+              std::string("2023-11-15T12:00:00.000000Z info    a: b reason=") + shown + '\n');
+    }
+}
+
+TEST_CASE("a field without a text is left out") {
+    for (const LogFormat format : {LogFormat::text, LogFormat::json}) {
+        CHECK(log_text(format, noon, LogLevel::info, "a", "b", {{"namespace", ""}}) ==
+              log_text(format, noon, LogLevel::info, "a", "b"));
+    }
+}
+
+TEST_CASE("lines are below, at or above the least level") {
+    set_log_level(LogLevel::warning);
+    CHECK(!logs(LogLevel::debug));
+    CHECK(!logs(LogLevel::info));
+    CHECK(logs(LogLevel::warning));
+    CHECK(logs(LogLevel::error));
+    set_log_level(LogLevel::info);
+    CHECK(!logs(LogLevel::debug));
+    CHECK(logs(LogLevel::info));
 }
 
 TEST_CASE("levels have words") {

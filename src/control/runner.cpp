@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/verify.h"
 #include "control/event_recorder.h"
+#include "control/runner_log.h"
 #include "control/runner_parts.h"
 #include "control/seen.h"
 #include "control/work_queue.h"
@@ -126,6 +127,10 @@ void Runner::stop() {
 
 const kube::Cache& Runner::seen() const {
     return state_->seen.cache();
+}
+
+std::vector<Trouble> Runner::troubles() const {
+    return state_->seen.troubles();
 }
 
 Runner::Counts Runner::counts() const {
@@ -258,6 +263,7 @@ void Runner::State::send_next(const std::shared_ptr<Run>& run) {
     const Write& write = run->result.writes[run->next];
     const std::string manager = slots[run->slot]->controller.name;
     ++counts.writes;
+    if (logs(LogLevel::debug)) log_decisions(manager, write, seen.cache().find(write.key).get());
     writer.send(write, manager, seen.version_of(write.key.resource),
                 [self = shared_from_this(), run, manager](const Outcome& outcome) {
                     if (self->stopped) return;
@@ -322,6 +328,8 @@ void Runner::State::send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Wri
     }
     const Write& write = (*writes)[next];
     ++counts.writes;
+    if (logs(LogLevel::debug))
+        log_decisions(slot.planner->name(), write, seen.cache().find(write.key).get());
     writer.send(
         write, slot.planner->name(), seen.version_of(write.key.resource),
         [self = shared_from_this(), &slot, writes, next, round](const Outcome& outcome) {
@@ -424,6 +432,7 @@ void Runner::State::look(PlanSlot& slot, const api::Key& key) {
 
 void Runner::State::take_outcome(const std::string& controller, const Write& write,
                                  const Outcome& outcome) {
+    log_outcome(controller, write, outcome);
     const std::string refusal = controller + " " + to_text(write.key);
     switch (outcome.kind) {
         case Outcome::Kind::written:
@@ -447,8 +456,6 @@ void Runner::State::take_outcome(const std::string& controller, const Write& wri
             [[fallthrough]];
         case Outcome::Kind::failed:
             ++counts.failed_writes;
-            log_warning(controller, to_text(write.key) + ": " + std::to_string(outcome.code) + " " +
-                                        outcome.message);
             return;
     }
 }
@@ -456,6 +463,7 @@ void Runner::State::take_outcome(const std::string& controller, const Write& wri
 void Runner::State::record(const std::vector<Event>& events, const std::string& component) {
     for (const Event& event : events) {
         ++counts.events;
+        if (logs(LogLevel::debug)) log_event(component, event);
         const kube::ObjectPtr about = seen.cache().find(event.about);
         recorder.record(event, about.get(),
                         api::to_api_version(

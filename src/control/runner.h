@@ -10,6 +10,7 @@
 #include "base/loop.h"
 #include "base/random.h"
 #include "control/controller.h"
+#include "control/seen.h"
 #include "kube/cache.h"
 #include "kube/request.h"
 #include "kube/transport.h"
@@ -45,6 +46,9 @@ public:
 
     /// What is seen. Only on the runner's loop.
     const kube::Cache& seen() const;
+
+    /// Of which of it nothing is heard now, and why. Only on the runner's loop.
+    std::vector<Trouble> troubles() const;
 
     /// Nothing is queued, in flight or being planned: all that is seen has been answered. Timers
     /// may still be set.

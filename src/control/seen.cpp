@@ -54,6 +54,14 @@ std::vector<kube::Target> Seen::targets() const {
     return targets;
 }
 
+std::vector<Trouble> Seen::troubles() const {
+    std::vector<Trouble> found;
+    for (const auto& [resource, watcher] : watchers_) {
+        if (!watcher->trouble().empty()) found.push_back({resource, watcher->trouble()});
+    }
+    return found;
+}
+
 void Seen::watch_added() {
     if (std::exchange(follows_added_, true)) return;
     watch(definitions, "v1");

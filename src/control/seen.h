@@ -20,6 +20,12 @@
 
 namespace muster::control {
 
+/// A resource of which nothing is heard, and why.
+struct Trouble {
+    api::GroupResource resource;
+    std::string why;
+};
+
 /// Watches and the cache they fill. Lives on the runner's loop.
 class Seen {
 public:
@@ -49,6 +55,8 @@ public:
     void stop() { watchers_.clear(); }
 
     const kube::Cache& cache() const { return cache_; }
+    /// Of what is watched, and may be old in the cache. A kind that the server never had is none.
+    std::vector<Trouble> troubles() const;
     /// The version in which a resource is held; empty when it is not watched.
     std::string version_of(const api::GroupResource& resource) const;
 

@@ -100,6 +100,12 @@ void Watcher::open_stream() {
     };
     open_ = true;
     refused_ = false;
+    if (logs(LogLevel::debug)) {
+        log_debug("kube", version_.empty() ? "a watch begins with all objects" : "a watch goes on",
+                  {{"group", target_.resource.group},
+                   {"resource", target_.resource.plural},
+                   {"resourceVersion", version_}});
+    }
     stream_ = transport_.open(watch(target_, version_), std::move(stream));
 }
 
@@ -166,7 +172,9 @@ void Watcher::take_items(api::Value& list) {
 
 void Watcher::take_head(const net::Response& head) {
     refused_ = head.status != 200;
-    if (refused_) take_refusal(head);
+    if (refused_) return take_refusal(head);
+    // When all objects are still to come it is their end that counts.
+    if (state_ == State::watching) regain();
 }
 
 /// The body of a refusal, which may say more than its head, has come as pieces.
@@ -192,9 +200,7 @@ void Watcher::take_refusal(const net::Response& answer) {
     wait_at_least_ = asked_wait(answer, asked_wait_max);
     switch (answer.status) {
         case 404:
-            wait_at_least_ = absent_wait;
-            if (!told_synced_) warn("the server does not have them (yet)");
-            return tell_synced();
+            return take_absence();
         case 410:
             forget_version();
             break;
@@ -210,8 +216,18 @@ void Watcher::take_refusal(const net::Response& answer) {
     if (answer.body && is_not_reached(body_of(answer))) take_not_reached();
     ++failures_;
     const std::string_view said = answer.body ? std::string_view(*answer.body) : "";
-    warn("answered " + std::to_string(answer.status) +
+    lose("answered " + std::to_string(answer.status) +
          (answer.status == 0 ? ": " + std::string(said) : ""));
+}
+
+/// It may come, or come back: it is asked for again.
+void Watcher::take_absence() {
+    wait_at_least_ = absent_wait;
+    if (was_there_)
+        lose("answered 404: the server does not have them any more");
+    else if (!told_synced_)
+        warn("the server does not have them (yet)");
+    tell_synced();
 }
 
 void Watcher::take_piece(std::string_view piece) {
@@ -259,6 +275,7 @@ bool Watcher::take_line(std::string_view line) {
         return false;
     }
     failures_ = 0;
+    if (state_ == State::watching) regain();
     if (event.object.is_null() && !event.version.empty()) {
         // Unwanted: known as the answer to an own write.
         version_ = event.version;
@@ -324,6 +341,8 @@ bool Watcher::is_news(const Object& object, const Told& told) const {
 void Watcher::finish_listing(std::int64_t list_version) {
     state_ = State::watching;
     doubted_ = false;
+    was_there_ = true;
+    regain();
     const std::map<Place, ObjectPtr> listed = std::exchange(listed_, {});
     Told told = std::exchange(told_, {});
     const bool rewound = list_version < std::exchange(newest_, 0);
@@ -368,15 +387,30 @@ void Watcher::guard_listing() {
 }
 
 void Watcher::break_off(const std::string& why) {
-    warn(why);
+    lose(why);
     if (open_) transport_.cancel(stream_);
     open_ = false;
     retry();
 }
 
+/// Told once, however often it is tried again meanwhile.
+void Watcher::lose(const std::string& why) {
+    if (why == trouble_) return;
+    trouble_ = why;
+    warn(why);
+}
+
+void Watcher::regain() {
+    if (trouble_.empty()) return;
+    trouble_.clear();
+    log_info("kube", "the watch is back",
+             {{"group", target_.resource.group}, {"resource", target_.resource.plural}});
+}
+
 void Watcher::warn(const std::string& text) const {
     const std::string group = target_.resource.group.empty() ? "" : "." + target_.resource.group;
-    log_warning("kube", "watch of " + target_.resource.plural + group + ": " + text);
+    log_warning("kube", "watch of " + target_.resource.plural + group + ": " + text,
+                {{"group", target_.resource.group}, {"resource", target_.resource.plural}});
 }
 
 void Watcher::retry() {

@@ -64,6 +64,9 @@ public:
     void start();
     void stop();
 
+    /// Why nothing is heard of the resource now; empty: it is, or the server never had it.
+    const std::string& trouble() const { return trouble_; }
+
 private:
     enum class State { empty, listing, checking, watching, waiting, stopped };
     enum class Listing { streamed, paged };
@@ -92,6 +95,9 @@ private:
     void guard_listing();
     void break_off(const std::string& why);
     void retry();
+    void take_absence();
+    void lose(const std::string& why);
+    void regain();
     void warn(const std::string& text) const;
 
     Transport& transport_;
@@ -111,6 +117,8 @@ private:
     bool refused_ = false;  // The stream's head was no 200: what follows are no events.
     bool doubted_ = false;  // It may be another server, or an older state, that answers next.
     bool told_synced_ = false;
+    bool was_there_ = false;  // The server has had the resource.
+    std::string trouble_;
     int failures_ = 0;
     std::int64_t attempt_ = 0;  // Answers and timers of an earlier one are ignored.
     std::int64_t heard_ = 0;    // Counts what came, so that silence shows.

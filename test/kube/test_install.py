@@ -74,6 +74,14 @@ def test_the_chart_is_good_in_all_its_variants(tools, variant):
     assert {"cpu", "memory"} <= container["resources"]["requests"].keys()
     service = f"--webhook-service=muster-system/{deployment['metadata']['name'].removesuffix('-operator')}-webhook-service"
     assert (service in container["args"]) == ("--webhooks=true" in container["args"]) == ("webhooks.enabled=false" not in variant)
+    # One of two may go at a time, when nodes are drained too, and none before a new one is ready.
+    alone = "replicas=1" in variant
+    assert deployment["spec"]["replicas"] == (1 if alone else 2)
+    assert deployment["spec"]["strategy"] == {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    budgets = [each for each in made if each["kind"] == "PodDisruptionBudget"]
+    assert [(each["metadata"]["name"], each["spec"]) for each in budgets] == ([] if "podDisruptionBudget.enabled=false" in variant else [
+        (deployment["metadata"]["name"], {"maxUnavailable": 1, "selector": deployment["spec"]["selector"]})])
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz?exclude=watches", "port": "probes"}
     accounts = [each["metadata"]["name"] for each in made if each["kind"] == "ServiceAccount"]
     assert accounts == [pod["serviceAccountName"]]
     labels = deployment["spec"]["template"]["metadata"]["labels"].items()
@@ -87,6 +95,28 @@ def rendered(tools, more: str = "") -> dict[str, dict]:
     """The chart's documents by kind and name."""
     made = documents(tools(f"helm template muster {CHART} --namespace muster-system {WITHOUT_CRDS} {more}"))
     return {f"{each['kind']}/{each['metadata']['name']}": each for each in made}
+
+
+def grace(tools, more: str) -> int:
+    pod = rendered(tools, more)["Deployment/muster-operator"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["lifecycle"] == {"preStop": {"sleep": {"seconds": 3}}}
+    return pod["terminationGracePeriodSeconds"]
+
+
+def test_a_pod_has_the_time_that_its_end_takes(tools, tmp_path):
+    """Its sleep of 3 s, then the Lease's time beyond its renewal and 3 s to give it back, and 3 s to spare: else it is killed before
+    it has given its Lease back, and nobody decides until that has ended."""
+    assert grace(tools, "") == 20
+    assert grace(tools, "--set terminationGracePeriodSeconds=45") == 45
+    election = "config.leaderElection.leaseDuration={},config.leaderElection.renewDeadline={}"
+    assert grace(tools, "--set " + election.format("60s", "40s")) == 29
+    assert grace(tools, "--set " + election.format("1m30s", "40500ms")) == 59
+    assert grace(tools, "--set terminationGracePeriodSeconds=200," + election.format("60s", "40s")) == 200
+    assert grace(tools, "--set " + election.format("1.5m", "15s")) == 84
+    assert grace(tools, "--set config.leaderElection.leaseDuration=137s") == 136
+    file = tmp_path / "configuration.yaml"
+    file.write_text("apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nleaderElection: {leaseDuration: 60s, renewDeadline: 40s}\n")
+    assert grace(tools, f"--set-file configFile={file}") == 29
 
 
 def ports_of_pod(made: dict[str, dict]) -> dict[str, int]:

@@ -7,6 +7,7 @@ import signal
 import socket
 import ssl
 import struct
+import subprocess
 import time
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 import access
 import kinds
 from cluster import free_ports
-from conftest import until
+from conftest import MUSTER, until
 from test_operator import Operator, Team
 
 
@@ -84,11 +85,154 @@ def test_it_is_ready_when_everything_is_seen_and_says_so_as_json(start):
     assert operator.get("/healthz") == (200, b"ok")
     until("it is ready", lambda: operator.get("/readyz") == (200, b"ok"))
     assert operator.get("/readyz?verbose")[1].decode().splitlines() == [
-        "[+]going-on ok", "[+]loop ok", "[+]server ok", "[+]caches ok", "readyz check passed"]
+        "[+]going-on ok", "[+]loop ok", "[+]server ok", "[+]caches ok", "[+]watches ok", "readyz check passed"]
     assert operator.get("/metrics")[0] == 404
     lines = [json.loads(line) for line in operator.log.read_text().splitlines() if line.startswith("{")]
-    assert {"level", "ts", "logger", "msg"} == set(lines[-1])
+    assert all({"level", "ts", "logger", "msg"} <= set(line) for line in lines)
     assert any(line["msg"].startswith("everything is seen") for line in lines)
+
+
+def log_of(ground, level: str, play) -> list[dict]:
+    """What an operator with this level says while something is played; after it, the operator has ended."""
+    log = ground.folder / "operator.log"
+    before = log.stat().st_size if log.exists() else 0
+
+    def lines() -> list[dict]:
+        with log.open("rb") as file:
+            file.seek(before)
+            return [json.loads(line) for line in file.read().decode().splitlines() if line.startswith("{")]
+    play(level, lines)
+    return lines()
+
+
+def test_debug_names_what_was_decided_of_which_object_and_info_does_not(start, ground):
+    """At info a line for each of thousands of admissions would cost more than they do; at debug nothing is left out."""
+    workloads: dict[str, tuple[str, str]] = {}
+
+    def admit(level: str, lines) -> None:
+        operator = start("--log-format", "json", "--log-level", level).wait_ready()
+        team = Team(ground, cpu="1")
+        team.submit("told")
+        until("it runs", lambda: team.runs("told"))
+        workloads[level] = (team.name, team.workload("told")["metadata"]["name"])
+        if level == "debug":
+            until("the answers to its writes are told", lambda: any(
+                line["msg"] == "written" and line.get("name") == workloads[level][1] for line in lines()))
+        assert operator.stop() == 0
+
+    told = {level: log_of(ground, level, admit) for level in ("debug", "info")}
+    ns, name = workloads["debug"]
+    about = [line for line in told["debug"] if (line.get("kind"), line.get("namespace"), line.get("name")) == ("Workload", ns, name)]
+    assert {line["level"] for line in about} == {"debug"}
+    decided = {line["condition"]: line for line in about if line["msg"] == "decided"}
+    assert decided["QuotaReserved"]["status"] == decided["Admitted"]["status"] == "True"
+    assert decided["Admitted"]["reason"] == "Admitted" and decided["Admitted"]["message"] == "The workload is admitted"
+    assert {"QuotaReserved", "Admitted"} <= {line["reason"] for line in about if line["msg"] == "event"}
+    assert (201, "create") in {(line["code"], line["verb"]) for line in about if line["msg"] == "written"}
+    assert (200, "patch") in {(line["code"], line["verb"]) for line in about if line["msg"] == "written"}
+    assert any(line["kind"] == "Job" and line["msg"] == "written" for line in told["debug"] if line.get("namespace") == ns)
+    assert any(line["logger"] == "kube" and line.get("resource") == "workloads" for line in told["debug"])
+    assert {line["level"] for line in told["info"]} <= {"info", "warning"}
+    assert not any(workloads["info"][1] in json.dumps(line) for line in told["info"])
+    assert [line["msg"].split(":")[0] for line in told["info"] if line["logger"] == "operator" and line["msg"][0] in "se"] == [
+        "starting", "everything is seen; stop with SIGTERM", "ending", "ended"]
+
+
+def test_a_level_that_is_none_is_refused():
+    done = subprocess.run([str(MUSTER), "operator", "--log-level", "loud"], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode != 0 and "--log-level" in done.stderr and "debug" in done.stderr
+
+
+def metrics_of(operator, reader: str) -> str:
+    status, text = operator.get("/metrics", operator.metrics, reader)
+    return text.decode() if status == 200 else ""
+
+
+def test_a_kind_that_is_gone_is_named_until_it_is_back(start, ground):
+    clusters = next(one for one in kinds.crds("ray.io") if one["spec"]["names"]["plural"] == "rayclusters")
+    kinds.install(ground, [clusters])
+    until("it is there", lambda: ground.request("GET", "/apis/ray.io/v1/rayclusters")[0] == 200)
+    operator = start().wait_ready()
+    until("it is ready", lambda: operator.get("/readyz") == (200, b"ok"))
+    reader = scraper(ground, "outage-reader", "muster-metrics-reader")
+    until("its right is known", lambda: metrics_of(operator, reader))
+    assert "muster_watch_down_seconds" not in metrics_of(operator, reader)
+    definition = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{clusters['metadata']['name']}"
+    assert ground.request("DELETE", definition)[0] == 200
+    try:
+        until("it is measured", lambda: 'muster_watch_down_seconds{group="ray.io",resource="rayclusters"}' in metrics_of(operator, reader))
+        until("it is named", lambda: operator.says("/readyz", "[-]watches failed: nothing is heard of rayclusters.ray.io for "))
+        assert operator.says("/readyz", "answered 404: the server does not have them any more")
+        assert operator.get("/readyz")[0] == 500
+        # Whoever calls webhooks is served all the same: that is what the pod's probe asks.
+        assert operator.get("/readyz?exclude=watches") == (200, b"ok")
+        assert operator.get("/healthz") == (200, b"ok")
+    finally:
+        until("it is gone", lambda: ground.request("GET", definition)[0] == 404)
+        kinds.install(ground, [clusters])
+    until("it is ready again", lambda: operator.get("/readyz") == (200, b"ok"))
+    assert "muster_watch_down_seconds" not in metrics_of(operator, reader)
+
+
+def test_who_may_not_watch_any_more_says_so_until_it_may_again(start, ground):
+    operator = start().wait_ready()
+    binding = next(item for item in access.printed() if item["kind"] == "ClusterRoleBinding"
+                   and item["roleRef"]["name"] == access.ACCOUNT)
+    assert ground.request("DELETE", f"{access.path_of(binding)}/{binding['metadata']['name']}")[0] == 200
+    try:
+        until("the right is gone", lambda: not access.is_allowed(ground, {"verb": "watch", "group": "batch", "resource": "jobs"}))
+        ground.kill("kube-apiserver")  # Watches that are open stay so, and hear everything.
+        ground.start()
+        until("they are named", lambda: operator.says("/readyz", "[-]watches failed: nothing is heard of"))
+        said = operator.get("/readyz")[1].decode()
+        assert "workloads.kueue.x-k8s.io" in said and "jobs.batch" in said and "answered 403" in said, said
+        assert operator.get("/healthz") == (200, b"ok")
+    finally:
+        ground.request("POST", access.path_of(binding), binding)
+    until("it is ready again", lambda: operator.get("/readyz") == (200, b"ok"))
+
+
+def test_a_server_without_its_store_is_none(start, ground):
+    operator = start().wait_ready()
+    until("it is ready", lambda: operator.get("/readyz") == (200, b"ok"))
+    store = ground.running["etcd"]
+    store.send_signal(signal.SIGSTOP)
+    try:
+        until("it says why", lambda: operator.says("/readyz", "[-]server failed: the API server has not answered for "))
+        assert operator.says("/readyz", "etcd failed"), operator.get("/readyz")
+        assert operator.get("/healthz") == (200, b"ok")
+    finally:
+        store.send_signal(signal.SIGCONT)
+    until("it is ready again", lambda: operator.get("/readyz") == (200, b"ok"))
+
+
+def test_app_wrappers_that_nobody_here_manages_are_told(start, ground):
+    """The definition of CodeFlare's own operator: the same group and plural, another version."""
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    ours = next(one for one in kinds.crds("workload.codeflare.dev") if one["spec"]["names"]["plural"] == "appwrappers")
+    name = ours["metadata"]["name"]
+    was_there = ground.request("DELETE", f"{definitions}/{name}")[0] == 200
+    until("there is none", lambda: ground.request("GET", f"{definitions}/{name}")[0] == 404)
+    newer = {**ours["spec"]["versions"][0], "name": "v1beta2", "served": True, "storage": True, "schema": {
+        "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}, "additionalPrinterColumns": []}
+    theirs = {**ours, "metadata": {"name": name}, "spec": {**ours["spec"], "versions": [newer]}}
+    theirs["spec"].pop("conversion", None)
+    words = "the server has AppWrappers of workload.codeflare.dev/v1beta2, which are not managed"
+
+    def hear(level: str, lines) -> None:
+        operator = start("--log-format", "json", "--log-level", level).wait_ready()
+        until("it is told", lambda: any(line["msg"].startswith(words) for line in lines()))
+        assert operator.stop() == 0
+    try:
+        kinds.install(ground, [theirs])
+        until("it is there", lambda: ground.request("GET", "/apis/workload.codeflare.dev/v1beta2/appwrappers")[0] == 200)
+        told = log_of(ground, "info", hear)
+        assert [line["level"] for line in told if line["msg"].startswith(words)] == ["warning"]
+    finally:
+        ground.request("DELETE", f"{definitions}/{name}")
+        until("it is gone", lambda: ground.request("GET", f"{definitions}/{name}")[0] == 404)
+        if was_there:
+            kinds.install(ground, [ours])
 
 
 def test_who_may_not_look_is_alive_and_says_what_it_waits_for(start, ground):

@@ -12,6 +12,9 @@ namespace {
 using api::Value;
 using Version = ConfigurationVersion;
 
+/// By which Kueue means AppWrappers of v1beta2.
+constexpr std::string_view app_wrapper_framework = "workload.codeflare.dev/appwrapper";
+
 /// What would change what is done.
 struct NotObeyed {
     std::string_view path;
@@ -86,6 +89,11 @@ void read_jobs(Settings& settings, const Value& document) {
     jobs.frameworks.emplace();
     for (const Value& name : frameworks.items()) {
         jobs.frameworks->insert(name.text());
+        if (name.text_or("") == app_wrapper_framework) {
+            settings.warnings.push_back("integrations.frameworks: " + name.text() +
+                                        ": obeyed of AppWrappers of v1beta1: this version of "
+                                        "Muster does not manage those of v1beta2");
+        }
         if (has_framework(name.text_or(""))) continue;
         settings.warnings.push_back("integrations.frameworks: " + name.text() +
                                     ": not obeyed: this version of Muster does not manage it");

@@ -52,6 +52,17 @@ integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, ray.io/rayservice
     CHECK(settings.life.wait_for_pods_ready->admission == WaitForPodsReady::Admission::goes_on);
 }
 
+TEST_CASE("of AppWrappers Kueue means another version than is managed") {
+    const Settings settings = taken(v1beta2 + R"(
+integrations: {frameworks: [batch/job, workload.codeflare.dev/appwrapper]}
+)");
+    REQUIRE(settings.warnings.size() == 1);
+    CHECK(settings.warnings[0] ==
+          "integrations.frameworks: workload.codeflare.dev/appwrapper: obeyed of AppWrappers of "
+          "v1beta1: this version of Muster does not manage those of v1beta2");
+    CHECK(settings.jobs.frameworks->contains("workload.codeflare.dev/appwrapper"));
+}
+
 TEST_CASE("what concerns the process is read for who starts it") {
     const std::string text = v1beta2 + R"(
 namespace: queues
