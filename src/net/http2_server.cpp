@@ -16,9 +16,9 @@ namespace muster::net {
 namespace {
 
 /// What may be under way of a body that is passed on as it comes, and so the most that is kept of
-/// one whose taker has stopped: with the usual 1000 streams all in use 64 MB, as `bodies_limit`. That the bound is
-/// one of each stream, and the connection's own window opens as bytes come, is what lets the other
-/// streams go on beside those that stand still.
+/// one whose taker has stopped: with the usual 1000 streams all in use 64 MB, as `bodies_limit`.
+/// That the bound is one of each stream, and the connection's own window opens as bytes come, is
+/// what lets the other streams go on beside those that stand still.
 constexpr std::uint32_t passed_on_window = 64 << 10;
 /// Of a body that is gathered first. A stream has it once its head has said that it is such a one.
 constexpr std::int32_t gathered_window = 1 << 20;
