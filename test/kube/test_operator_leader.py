@@ -126,6 +126,14 @@ def test_a_leader_that_stood_still_ends_when_it_goes_on(ground, start):
     assert second.stop() == 0
 
 
+def test_a_lease_that_somebody_deletes_stays_with_its_holder(ground, start):
+    first, second, held = one_leads_one_waits(ground, start)
+    assert ground.request("DELETE", LEASE)[0] == 200
+    until("the Lease is made anew", lambda: ground.request("GET", LEASE)[0] == 200)
+    assert holder(ground) == held
+    assert second.lines.empty() and first.process.poll() is None
+
+
 def test_a_leader_whose_lease_is_taken_ends(ground, start):
     leader = start()
     assert leader.line() == "leading"
