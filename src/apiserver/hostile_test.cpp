@@ -261,7 +261,8 @@ TEST_CASE("bytes that are no text, in names, headers and values, end in answers 
         "POST", maps, R"({"metadata":{"name":"a","labels":{"l":")" + letters + R"("}}})"));
     CHECK(named->status == 422);
     // Who writes is named by what he sends, and kept.
-    net::Request made = server.request("POST", maps, R"({"metadata":{"name":"m"}})");
+    net::Request made =
+        server.request("POST", maps, R"({"metadata":{"name":"m"},"data":{"k":"v"}})");
     made.headers.set("User-Agent", "agent\xff\xfe " + letters + "/1.0");
     CHECK(in_yaml(std::move(made))->status == 201);
     const api::Value stored = server.get(maps + "/m")->json();

@@ -21,6 +21,7 @@
 #include "apiserver/stored.h"
 #include "apiserver/subresources.h"
 #include "apiserver/write.h"
+#include "base/text.h"
 
 namespace muster::apiserver {
 namespace {
@@ -71,6 +72,17 @@ void check_scale_types(const Value& wanted) {
                           " \"\" is invalid: patch: " + error.field + ": " + error.text,
                           patch_details(error.field + ": " + error.text));
     }
+}
+
+/// Who reads how many there are is not told nought where nothing is said.
+void check_counted(const api::Kind& kind, const Value& served) {
+    if (kind.stored_schema == nullptr) return;
+    if (!served.path(without_dot(kind.scale_spec_path)).is_null()) return;
+    const std::string why =
+        "the spec replicas field " + quoted(kind.scale_spec_path) + " does not exist";
+    throw StatusError(
+        Reason::internal_error, "Internal error occurred: " + why,
+        Value::object({{"causes", Value::array({Value::object({{"message", why}})})}}));
 }
 
 Value applied_scale(Context& context, Exchange& exchange, const Value& present) {
@@ -204,6 +216,7 @@ void serve_scale(Context& context, const ExchangePtr& exchange) {
         const Value served =
             shown_in(context, *exchange, kind, newest.object, exchange->version->name);
         check_readable(kind, served);
+        check_counted(kind, served);
         send_value(*exchange, 200, scale_of(kind, served));
         return;
     }

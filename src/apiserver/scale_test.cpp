@@ -130,6 +130,8 @@ TEST_CASE(
     }
     CHECK(put("count")->message() ==
           ".spec.a.b accessor error: 3 is of the type string, expected int64");
+    CHECK(server.get(things + "/nothing/scale")->message() ==
+          "Internal error occurred: the spec replicas field \".spec.a.b\" does not exist");
     CHECK(put("nothing")->status == 200);
     CHECK(server.get(things + "/nothing")->json()["spec"]["a"]["b"].integer_or(0) == 1);
     CHECK(server.get(things + "/text")->json()["spec"]["a"].text() == "text");

@@ -1,7 +1,8 @@
 # test/kube/differences/cases_server.py - what is asked of a server beside objects: health, reviews, tokens, parts of pods and namespaces.
 import base64
+import json
 
-from play import Play
+from play import Play, until
 from session import JSON, MERGE, PROTOBUF, STRATEGIC, YAML, Session
 from subjects import EVERY, OF_NAME
 
@@ -202,4 +203,33 @@ def nobody(s: Session) -> None:
     s.ask("POST", f"{REVIEW}/selfsubjectaccessreviews", {"spec": spec}, user="somebody")
 
 
-OF_SERVER = [health, discovery, access, tokens, parts_of_pods, namespaces, secrets_and_maps, protobuf, nobody]
+def scales_of_anything(s: Session) -> None:
+    """Objects from before their kind could be scaled have anything where its scale looks."""
+    group, crds = f"{s.ns}.example.com", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    things = f"/apis/{group}/v1/namespaces/{s.ns}/things"
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": free, "status": free}}}}
+    made = {"metadata": {"name": f"things.{group}"},
+            "spec": {"group": group, "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"}, "versions": [version]}}
+    heard = {"Accept": JSON, "User-Agent": "tester/1"}
+
+    def send(method: str, path: str, body: dict, kind: str = JSON) -> None:
+        answer = s.server.ask(method, path, json.dumps(body).encode(), {**heard, "Content-Type": kind})
+        assert answer.status < 300, answer
+
+    send("POST", crds, made)
+    until("the kind is served", lambda: s.server.ask("GET", things, headers=heard).status == 200)
+    spec = {"text": {"a": "text"}, "list": {"a": [1]}, "count": {"a": {"b": "3"}}, "half": {"a": {"b": 1.5}}, "nothing": {"a": {}}}
+    for name, each in spec.items():
+        send("POST", things, {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": name}, "spec": each})
+    scale = {"specReplicasPath": ".spec.a.b", "statusReplicasPath": ".status.b"}
+    send("PATCH", f"{crds}/things.{group}", {"spec": {"versions": [{**version, "subresources": {"scale": scale}}]}}, MERGE)
+    until("it is scaled", lambda: s.server.ask("GET", f"{things}/text/scale", headers=heard).status != 404)
+    for name in spec:
+        s.ask("GET", f"{things}/{name}/scale")
+        s.ask("PATCH", f"{things}/{name}/scale", {"spec": {"replicas": 2}}, kind=MERGE)
+        s.ask("PUT", f"{things}/{name}/scale", {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": name}, "spec": {"replicas": 1}})
+        s.ask("GET", f"{things}/{name}/scale")
+
+
+OF_SERVER = [health, discovery, access, tokens, parts_of_pods, namespaces, secrets_and_maps, protobuf, nobody, scales_of_anything]
