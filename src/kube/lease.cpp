@@ -147,7 +147,13 @@ void Elector::write(const Value& lease) {
 
 void Elector::take_written(const net::Response& response, Time sent) {
     if (response.status != 200 && response.status != 201) {
-        // Somebody else was quicker, or the server is away: what it has now decides.
+        // Somebody else was quicker, or the server is away: what it has now decides. Anything else
+        // is told, for who asks again in vain never leads, or ends.
+        if (response.status != 409 && response.status != 0) {
+            log_warning("election",
+                        "the Lease cannot be written: " + std::to_string(response.status) +
+                            (response.body ? " " + *response.body : ""));
+        }
         return again();
     }
     lease_ = body_of(response);

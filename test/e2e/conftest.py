@@ -102,13 +102,46 @@ class Muster(Commands, Program):
         return 0.0
 
 
-# What a test is marked with that runs on both.
-both = pytest.mark.parametrize("server", ["muster up", "kubernetes"], indirect=True)
+# What a test is marked with that runs on both. Who runs on one only says why, by a mark that is named after that one.
+SERVERS = ["muster up", "kubernetes"]
+both = pytest.mark.parametrize("server", SERVERS, indirect=True)
+
+
+def pytest_configure(config):
+    for name in SERVERS:
+        config.addinivalue_line("markers", f"{name.replace(' ', '_')}(reason): runs on `{name}` only, and why")
+
+
+def servers_of(item) -> list[str]:
+    """Those on which a test runs."""
+    for mark in item.iter_markers("parametrize"):
+        if mark.args[0] in ("server", "either") and mark.kwargs.get("indirect"):
+            return list(mark.args[1])
+    return SERVERS if "either" in item.fixturenames else SERVERS[:1]
+
+
+def fault_of(item) -> str:
+    """What is wrong with the servers that it says it runs on; empty when nothing is."""
+    servers = servers_of(item)
+    only = {name: item.get_closest_marker(name.replace(" ", "_")) for name in SERVERS}
+    if len(servers) == len(SERVERS):
+        return "runs on both, and is marked for one" if any(only.values()) else ""
+    mark = only[servers[0]]
+    if mark is None or len(mark.args) != 1 or not mark.args[0]:
+        return f"runs on `{servers[0]}` only and does not say why: pytest.mark.{servers[0].replace(' ', '_')}(reason)"
+    return ""
+
+
+def pytest_collection_modifyitems(items):
+    faults = {f"{item.path.name}::{getattr(item, 'originalname', item.name)} {fault_of(item)}"
+              for item in items if pathlib.Path(__file__).parent in item.path.parents and fault_of(item)}
+    if faults:
+        raise pytest.UsageError("\n".join(sorted(faults)))
 
 
 @pytest.fixture
 def server(request) -> str:
-    return getattr(request, "param", "muster up")
+    return getattr(request, "param", SERVERS[0])
 
 
 @pytest.fixture(scope="session")
@@ -148,7 +181,7 @@ def muster(make_muster):
     return make_muster().start()
 
 
-@pytest.fixture(scope="module", params=["muster up", "kubernetes"])
+@pytest.fixture(scope="module", params=SERVERS)
 def either(request):
     """One server for all tests of a file, which run on each of the two."""
     if request.param == "kubernetes":

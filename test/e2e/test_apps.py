@@ -1,4 +1,6 @@
 # test/e2e/test_apps.py - Deployments and StatefulSets on the real program.
+import pytest
+
 from conftest import both
 from test_queues import condition
 
@@ -51,6 +53,7 @@ def test_a_deployment_rolls_out_scales_and_goes_with_its_pods(muster):
     muster.until("nothing is left", lambda: not muster.get("pods").get("items") and not muster.get("rs").get("items"))
 
 
+@pytest.mark.muster_up("on a cluster its controllers make the set, and the node of the tests gives pods no addresses and names")
 def test_a_stateful_set_keeps_names_and_its_pods_find_each_other(muster):
     muster.apply("""
 apiVersion: v1

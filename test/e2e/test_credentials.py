@@ -13,6 +13,8 @@ from cryptography.x509.oid import NameOID
 
 from test_bad_input import Client
 
+pytestmark = pytest.mark.muster_up("on a cluster kube-apiserver says whom it believes")
+
 MAPS = "/api/v1/namespaces/default/configmaps"
 NOW = datetime.datetime.now(datetime.timezone.utc)
 

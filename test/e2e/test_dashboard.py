@@ -5,10 +5,13 @@ import os
 import pathlib
 import shutil
 
+import pytest
 import yaml
 from playwright.sync_api import Page, expect, sync_playwright
 
 from test_bad_input import Client
+
+pytestmark = pytest.mark.muster_up("Ray's pods need addresses of their own; real Ray on the real Kubernetes is test/kube/test_ray.py")
 
 CLUSTER = """
 apiVersion: ray.io/v1

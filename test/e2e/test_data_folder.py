@@ -10,6 +10,8 @@ import pytest
 from conftest import MUSTER
 from test_bad_input import Client
 
+pytestmark = pytest.mark.muster_up("an operator keeps nothing on a disk")
+
 ROOT = os.geteuid() == 0
 
 

@@ -3,8 +3,12 @@ import pathlib
 import re
 import subprocess
 
+import pytest
+
 from conftest import QUEUES, job, read
 from test_queues import done
+
+pytestmark = pytest.mark.muster_up("it is about the data folder and the pods; operators are killed in test/kube/test_trouble.py")
 
 
 def test_a_restart_continues_and_runs_nothing_twice(make_muster, tmp_path):

@@ -1,6 +1,4 @@
 # test/e2e/test_hostile.py - requests that no proper client sends, byte by byte: an answer in words, and the server lives.
-# On `muster up` only: on a cluster these bytes come to kube-apiserver. What the operator itself listens on is served by the same
-# code (src/net).
 import gzip
 import json
 import os
@@ -10,6 +8,8 @@ import threading
 import pytest
 
 from test_bad_input import serving
+
+pytestmark = pytest.mark.muster_up("on a cluster these bytes come to kube-apiserver; the operator listens with the same code")
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

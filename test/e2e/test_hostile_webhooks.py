@@ -11,6 +11,8 @@ from others_webhooks import Webhooks, configuration, crontabs, patch, webhook
 from test_bad_input import Client, serving
 from waiting import until
 
+pytestmark = pytest.mark.muster_up("it is about who asks the webhooks of others; beside kube-apiserver: test/kube/test_others_webhooks.py")
+
 MAPS = "/api/v1/namespaces/default/configmaps"
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
 LABELLED = [{"op": "add", "path": "/metadata/labels", "value": {"by": "webhook"}}]

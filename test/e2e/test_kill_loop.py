@@ -1,13 +1,15 @@
 # test/e2e/test_kill_loop.py - Muster killed at random moments again and again: nothing is orphaned, nothing is started twice, every job ends.
-# On `muster up` only: what is killed here is who runs the pods. On a cluster that is not the operator, whose kills are
-# test/kube/test_trouble.py and test_trouble_webhooks.py.
 import collections
 import pathlib
 import random
 import time
 
+import pytest
+
 from conftest import read
 from test_queues import done
+
+pytestmark = pytest.mark.muster_up("who is killed runs the pods; operators are killed in test/kube/test_trouble.py")
 
 TURNS = 8
 

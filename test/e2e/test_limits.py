@@ -7,6 +7,8 @@ from conftest import read
 from test_pod_spec import ended, events_of, main_state, output, pod
 from test_queues import condition
 
+pytestmark = pytest.mark.muster_up("it is about the control groups that the node makes")
+
 EATER = 'python3 -c "x = bytearray(300 << 20); print(len(x))"'
 LIMITS = "resources: {limits: {memory: 96Mi, cpu: 500m}}"
 

@@ -9,10 +9,13 @@ import fcntl
 import struct
 import time
 
+import pytest
 from kubernetes import client, config
 from kubernetes.stream import stream
 
 from test_pod_spec import ended, events_of, main_state, output, pod
+
+pytestmark = pytest.mark.muster_up("it is about what the node does with a pod; on a cluster kubelets do that")
 
 SERVE = "mkdir -p /tmp/w; cd /tmp/w; python3 -m http.server 8080 >/dev/null 2>&1"
 

@@ -4,9 +4,13 @@ import pathlib
 import re
 import signal
 
+import pytest
+
 from conftest import job, read
 from test_pod_spec import output, pod
 from test_queues import done
+
+pytestmark = pytest.mark.muster_up("it is about the network that the node gives to its pods; on a cluster others do that")
 
 SERVICE = """
 apiVersion: v1

@@ -5,6 +5,8 @@ import pytest
 
 from conftest import Muster
 
+pytestmark = pytest.mark.muster_up("it is about what the node makes of a pod; on a cluster kubelets do that")
+
 POD = """
 apiVersion: v1
 kind: Pod

@@ -8,9 +8,12 @@ import pytest
 
 from test_bad_input import serving
 
+pytestmark = pytest.mark.muster_up("on a cluster kube-apiserver carries what is said to pods")
+
 # One small server of everything: it says what it was asked, and echoes after an upgrade.
 PROGRAM = r"""
 import http.server, json, socketserver
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def answer(self, code, body, headers=()):

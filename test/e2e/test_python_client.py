@@ -86,7 +86,8 @@ def test_logs(api, sleeper):
     api.until("its line is there", lambda: "awake" in core.read_namespaced_pod_log(sleeper, "sandbox"))
 
 
-@pytest.mark.parametrize("either", ["muster up"], indirect=True)  # The node that plays a cluster's has no streams.
+@pytest.mark.muster_up("the node that plays a cluster's has no streams")
+@pytest.mark.parametrize("either", ["muster up"], indirect=True)
 def test_exec_and_port_forward(api, sleeper):
     core = client.CoreV1Api()
     said = stream(core.connect_get_namespaced_pod_exec, sleeper, "sandbox", command=["sh", "-c", "echo inside; echo wrong >&2"],

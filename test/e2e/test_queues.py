@@ -2,6 +2,8 @@
 import json
 import subprocess
 
+import pytest
+
 from cluster import kubectl  # in test/kubernetes
 from conditions import condition
 from conftest import QUEUES, both, job
@@ -87,6 +89,7 @@ def test_many_jobs_at_once_all_complete(muster):
         "reservingWorkloads", 0) == 0)
 
 
+@pytest.mark.muster_up("there is no such API on a cluster: docs/deviations.md")
 def test_who_waits_is_listed_by_the_visibility_api(muster):
     muster.apply(QUEUES)
     muster.apply(job("holder", '["sleep", "600"]', cpu="8"))

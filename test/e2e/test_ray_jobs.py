@@ -1,6 +1,7 @@
 # test/e2e/test_ray_jobs.py - a RayJob on real Ray that submits beside its head, and what goes when it is over.
-# On `muster up` only: Ray's pods need addresses of their own, which the node of a cluster of tests does not give. Real Ray on
-# the real Kubernetes is test/kube/test_ray.py.
+import pytest
+
+pytestmark = pytest.mark.muster_up("Ray's pods need addresses of their own; real Ray on the real Kubernetes is test/kube/test_ray.py")
 
 JOB = """
 apiVersion: ray.io/v1

@@ -15,6 +15,8 @@ from test_pod_network import holder_of
 from test_pod_spec import events_of, output, pod
 from test_queues import condition, done
 
+pytestmark = pytest.mark.muster_up("it is about the rights that the node needs to run pods")
+
 NOBODY = 65534
 
 PAIR = """

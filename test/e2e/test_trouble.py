@@ -1,10 +1,13 @@
 # test/e2e/test_trouble.py - what goes wrong around Muster: the answer is clear, nothing is lost, the server lives.
+import json
 import socket
 import ssl
 import subprocess
 import threading
 
-from conftest import both, job
+import pytest
+
+from conftest import MUSTER, both, job
 from test_bad_input import Client
 
 CLUSTER = """
@@ -27,6 +30,7 @@ def why_waiting(pod: dict) -> dict:
     return statuses[0].get("state", {}).get("waiting", {}) if statuses else {}
 
 
+@both
 def test_a_cluster_whose_head_dies_at_once_says_so_and_is_never_ready(muster):
     muster.apply(CLUSTER.replace("IMAGE", "busybox"))
     cluster = muster.until("the status tells of the head", lambda: (lambda c: c if any(
@@ -37,6 +41,7 @@ def test_a_cluster_whose_head_dies_at_once_says_so_and_is_never_ready(muster):
     muster.until("its pods are gone", lambda: not muster.get("pods", "-l", "ray.io/cluster=broken").get("items"))
 
 
+@pytest.mark.muster_up("the node of the tests runs commands whatever the image is")
 def test_an_unmapped_image_says_what_to_add(muster):
     muster.apply(job("unmapped", ns="default").replace("busybox", "example.com/secret/thing:1"))
     pod = muster.until("the pod says why", lambda: next((p for p in muster.get("pods", "-l", "job-name=unmapped").get(
@@ -45,17 +50,19 @@ def test_an_unmapped_image_says_what_to_add(muster):
     assert "example.com/secret/thing" in said and "images" in said, said
 
 
+@pytest.mark.muster_up("an operator keeps nothing in a folder")
 def test_a_folder_that_is_not_ours_is_refused(make_muster):
     muster = make_muster()
     state = muster.folder / "state"
     state.mkdir()
     (state / "precious.txt").write_text("somebody's")
-    done = subprocess.run([str(__import__("conftest").MUSTER), "up", "--data", str(state), "--listen", "127.0.0.1:0"],
+    done = subprocess.run([str(MUSTER), "up", "--data", str(state), "--listen", "127.0.0.1:0"],
                           capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode != 0 and str(state) in done.stderr
     assert (state / "precious.txt").read_text() == "somebody's"
 
 
+@pytest.mark.muster_up("on a cluster kube-apiserver streams to the clients")
 def test_a_client_that_stops_reading_its_watch_harms_nobody(muster):
     client = Client(muster)
     host, port = client.server.removeprefix("https://").split(":")
@@ -75,20 +82,25 @@ def test_a_client_that_stops_reading_its_watch_harms_nobody(muster):
     stuck.close()
 
 
+@both
 def test_many_clients_at_once(muster):
+    """Each makes a Job of a queue, which is suspended: on a cluster the operator is asked about each."""
     client = Client(muster)
     answers = []
 
     def create(number: int) -> None:
-        body = f'{{"metadata":{{"name":"at-once-{number}"}}}}'.encode()
-        answers.append(client.ask("POST", "/api/v1/namespaces/default/configmaps", body)[0])
+        container = {"name": "main", "image": "busybox", "command": ["true"]}
+        body = {"metadata": {"name": f"at-once-{number}", "labels": {"kueue.x-k8s.io/queue-name": "nobody"}},
+                "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}}
+        status, made = client.ask("POST", "/apis/batch/v1/namespaces/default/jobs", json.dumps(body).encode())
+        answers.append((status, made.get("spec", {}).get("suspend")))
 
     threads = [threading.Thread(target=create, args=(i,)) for i in range(64)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert answers == [201] * 64
+    assert answers == [(201, True)] * 64
 
 
 @both
@@ -102,6 +114,7 @@ def test_a_thousand_jobs_applied_at_once(make_muster, server):
     assert muster.run("get", "nodes").returncode == 0
 
 
+@pytest.mark.muster_up("on a cluster kube-apiserver listens")
 def test_a_connection_without_tls_is_not_served(muster):
     host, port = Client(muster).server.removeprefix("https://").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as raw:

@@ -15,6 +15,7 @@ AUDIT = f"""apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
+- {{level: Request, users: ["{USER}"], verbs: [create, update, patch]}}
 - {{level: Metadata, users: ["{USER}"]}}
 - {{level: None}}
 """
@@ -71,10 +72,20 @@ def audited(folder: pathlib.Path) -> list[str]:
     return [f"--audit-policy-file={folder}/audit.yaml", f"--audit-log-path={folder}/audit.log"]
 
 
-def asked(folder: pathlib.Path) -> list[dict]:
-    """What the operator has asked until now."""
+def asked_until_now(folder: pathlib.Path) -> int:
+    """A place in that, for `asked`."""
     log = folder / "audit.log"
-    return [json.loads(line) for line in log.read_text().splitlines() if line.endswith("}")] if log.exists() else []
+    return log.stat().st_size if log.exists() else 0
+
+
+def asked(folder: pathlib.Path, since: int = 0) -> list[dict]:
+    """What the operator has asked until now, or since then."""
+    log = folder / "audit.log"
+    if not log.exists():
+        return []
+    with log.open("rb") as file:
+        file.seek(since)
+        return [json.loads(line) for line in file.read().splitlines() if line.endswith(b"}")]
 
 
 def refused(folder: pathlib.Path) -> set[str]:

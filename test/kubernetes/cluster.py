@@ -90,7 +90,7 @@ class Cluster:
         self.kubeconfig = self.write_kubeconfig("kubeconfig")
         for user in ["system:kube-controller-manager", "system:kube-scheduler"]:
             self.write_kubeconfig(user.split(":")[1] + ".kubeconfig", self.authority.issue(user))
-        self._context = ssl.create_default_context(cadata=self.authority.pem)
+        self._context, self._anonymous = (ssl.create_default_context(cadata=self.authority.pem) for _ in range(2))
         self._context.load_cert_chain(*self._write_pair("admin", *self.admin_pair))
 
     def _write(self, name: str, text: str) -> pathlib.Path:
@@ -173,9 +173,10 @@ class Cluster:
         except (OSError, http.client.HTTPException):
             return False
 
-    def connection(self, timeout: float = 30) -> http.client.HTTPSConnection:
-        """One of the administrator."""
-        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self._context)
+    def connection(self, timeout: float = 30, anonymous: bool = False) -> http.client.HTTPSConnection:
+        """One of the administrator, or of who says who it is by itself."""
+        context = self._anonymous if anonymous else self._context
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=context)
 
     def request(self, method: str, path: str, body=None, content_type: str = "application/json", timeout: float = 30):
         """Asks as the administrator: the status, and the body as a value when it is JSON."""
