@@ -27,7 +27,7 @@ from shifted_clock import ShiftedClock
 from stage import QUICK, Stage
 from test_operator_leader import LEASE, times
 
-MANY = int(os.environ.get("MUSTER_MANY", "500"))  # The full figure is 10000.
+MANY = int(os.environ.get("MUSTER_MANY", "500"))  # With 10000 it takes 9 minutes on two busy cores.
 WRITERS = 6
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 ROLES = [f"{RBAC}/clusterroles/{access.ACCOUNT}", f"{RBAC}/namespaces/{access.NAMESPACE}/roles/{access.ACCOUNT}"]
@@ -96,9 +96,9 @@ def test_the_operator_is_killed_again_and_again(stage):
     """Each waits until the Lease of the one before is over: some are killed then."""
     chance = random.Random(7)
     with stage.other_operator(lease=QUICK):
-        crowd = stage.crowd("killed", 250, jobs=30, seconds=14)
+        crowd = stage.crowd("killed", 250, jobs=30, seconds=11)
         kills = 0
-        while crowd.over() < crowd.count and kills < 10:
+        while crowd.over() < crowd.count and kills < 8:
             time.sleep(chance.uniform(0, 0.3))
             if chance.random() < 0.7:
                 stage.operator.wait_ready()

@@ -58,7 +58,7 @@ def test_while_the_operator_is_killed_again_and_again_jobs_are_refused_and_come_
                 stage.operator.wait_ready()
                 time.sleep(chance.uniform(0, 0.5))
             stage.operator.kill()
-            time.sleep(chance.uniform(0, 0.2))
+            time.sleep(chance.uniform(0.1, 0.4))  # Somebody comes meanwhile.
             stage.operator.start()
             kills += 1
         stage.operator.wait_ready()
