@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/field_error.h"
+#include "api/members_by_name.h"
 #include "apiserver/status_error.h"
 #include "base/dns_name.h"
 #include "base/text.h"
@@ -132,6 +133,24 @@ void check_kept(const api::Kind& kind, const Value& old, const Value& object) {
                           "Invalid value: " + api::shown(now) + ": field is immutable"});
     }
     if (!errors.empty()) throw invalid(kind, old["metadata"]["name"].text_or(""), errors);
+}
+
+/// Whether two objects have the same members, of those that count.
+template <typename Counts>
+bool same_members(const Value& a, const Value& b, const Counts& counts) {
+    if (a.is_same(b)) return true;
+    const api::MemberIndex of_a(a);
+    const api::MemberIndex of_b(b);
+    const auto is_kept = [&](const Value::Member& member) {
+        if (!counts(member.key.view())) return true;
+        const Value* other = of_b.find(member.key);
+        return other == nullptr ? member.value.is_null() : member.value == *other;
+    };
+    const auto is_old = [&](const Value::Member& member) {
+        return !counts(member.key.view()) || of_a.has(member.key);
+    };
+    return std::all_of(a.members().begin(), a.members().end(), is_kept) &&
+           std::all_of(b.members().begin(), b.members().end(), is_old);
 }
 
 }  // namespace
@@ -280,7 +299,7 @@ void count_generation(const api::Kind& kind, std::string_view subresource, const
     // A PriorityClass stays in its first; where a pod runs is not what was asked for.
     if (!has_generation(kind) || kind.group == "scheduling.k8s.io" || subresource == "binding")
         return;
-    const auto counts = [&](const std::string& key) {
+    const auto counts = [&](std::string_view key) {
         return key != "metadata" && key != "apiVersion" && key != "kind" &&
                !(key == "status" && kind.has_status);
     };
@@ -290,12 +309,7 @@ void count_generation(const api::Kind& kind, std::string_view subresource, const
     // Whose labels say what they belong to.
     if (kind.plural == "endpointslices")
         differs = differs || !(object["metadata"]["labels"] == old["metadata"]["labels"]);
-    for (const auto& member : object.members()) {
-        if (counts(member.key) && !(member.value == old[member.key])) differs = true;
-    }
-    for (const auto& member : old.members()) {
-        if (counts(member.key) && !object.has(member.key)) differs = true;
-    }
+    differs = differs || !same_members(object, old, counts);
     const std::int64_t before = old["metadata"]["generation"].integer_or(1);
     object.at("metadata").set("generation", differs ? before + 1 : before);
 }
@@ -336,21 +350,11 @@ std::vector<api::FieldError> validate_metadata(const api::Kind& kind, const Valu
 }
 
 bool same_but_version(const Value& a, const Value& b) {
-    for (const auto& member : a.members()) {
-        if (member.key != "metadata" && !(member.value == b[member.key])) return false;
-    }
-    for (const auto& member : b.members()) {
-        if (member.key != "metadata" && !a.has(member.key)) return false;
-    }
-    const auto skipped = [](const std::string& key) {
-        return key == "resourceVersion" || key == "managedFields";
+    if (!same_members(a, b, [](std::string_view key) { return key != "metadata"; })) return false;
+    const auto counts = [](std::string_view key) {
+        return key != "resourceVersion" && key != "managedFields";
     };
-    for (const auto& member : a["metadata"].members()) {
-        if (!skipped(member.key) && !(member.value == b["metadata"][member.key])) return false;
-    }
-    for (const auto& member : b["metadata"].members()) {
-        if (!skipped(member.key) && !a["metadata"].has(member.key)) return false;
-    }
+    if (!same_members(a["metadata"], b["metadata"], counts)) return false;
     const auto& fields_a = a["metadata"]["managedFields"].items();
     const auto& fields_b = b["metadata"]["managedFields"].items();
     if (fields_a.size() != fields_b.size()) return false;

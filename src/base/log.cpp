@@ -69,6 +69,19 @@ bool is_plain_word(std::string_view text) {
     });
 }
 
+/// One event, one line; and what others have written moves no cursor.
+void append_on_one_line(std::string& out, std::string_view text) {
+    for (const char c : text) {
+        if (c == '\n') {
+            out += "\\n";
+        } else if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
+            out += '?';
+        } else {
+            out += c;
+        }
+    }
+}
+
 void append_plain(std::string& out, const LogField& field) {
     const auto* text = std::get_if<std::string_view>(&field.value);
     if (text != nullptr && is_plain_word(*text))
@@ -118,8 +131,8 @@ std::string log_text(LogFormat format, Time now, LogLevel level, std::string_vie
     line += word_of(level);
     line.append(widest_word - word_of(level).size() + 1, ' ');
     line += area;
-    // One event, one line.
-    line += ": " + replace_all(text, "\n", "\\n");
+    line += ": ";
+    append_on_one_line(line, text);
     for (const LogField& field : fields) {
         if (is_empty(field)) continue;
         line += ' ';

@@ -17,6 +17,8 @@ constexpr Time noon{1'700'049'600'000'000'000};
 TEST_CASE("text has its columns, and an event is one line") {
     CHECK(log_text(LogFormat::text, noon, LogLevel::info, "kube", "it is\nthere") ==
           "2023-11-15T12:00:00.000000Z info    kube: it is\\nthere\n");
+    CHECK(log_text(LogFormat::text, noon, LogLevel::info, "kube", "a\rb\x1b[2Jc") ==
+          "2023-11-15T12:00:00.000000Z info    kube: a?b?[2Jc\n");
     CHECK(log_text(LogFormat::text, noon, LogLevel::warning, "net", "full") ==
           "2023-11-15T12:00:00.000000Z warning net: full\n");
 }

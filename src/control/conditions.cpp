@@ -1,6 +1,8 @@
 // control/conditions.cpp - setting conditions, and differences as merge patches.
 #include "control/conditions.h"
 
+#include "api/members_by_name.h"
+
 namespace muster::control {
 
 bool set_condition(api::Value& conditions, const ConditionText& text, Time now) {
@@ -45,19 +47,23 @@ bool remove_condition(api::Value& conditions, std::string_view type) {
 
 api::Value merge_patch_between(const api::Value& before, const api::Value& after) {
     api::Value patch = api::Value::object();
+    if (before.is_same(after)) return patch;
+    const api::MemberIndex known(before);
+    const api::MemberIndex kept(after);
+    api::Value::Object& changes = patch.mutable_members();
     for (const auto& [key, value] : after.members()) {
-        const api::Value* old = before.find(key);
+        const api::Value* old = known.find(key);
         if (old == nullptr) {
-            if (!value.is_null()) patch.set(key, value);
+            if (!value.is_null()) changes.push_back({key, value});
         } else if (old->is_object() && value.is_object()) {
             api::Value inner = merge_patch_between(*old, value);
-            if (!inner.empty()) patch.set(key, std::move(inner));
+            if (!inner.empty()) changes.push_back({key, std::move(inner)});
         } else if (!(*old == value)) {
-            patch.set(key, value);
+            changes.push_back({key, value});
         }
     }
     for (const auto& [key, value] : before.members()) {
-        if (!after.has(key)) patch.set(key, nullptr);
+        if (!kept.has(key)) changes.push_back({key, nullptr});
     }
     return patch;
 }

@@ -23,6 +23,9 @@ namespace {
 /// How many keys of one controller may have writes in flight.
 constexpr int running_max = 64;
 
+/// How long a planner waits for the sake of one of its writes.
+constexpr Duration planner_wait_max = seconds(5);
+
 /// How long a planner's write that met a conflict waits for what was written instead.
 constexpr Duration news_patience = seconds(1);
 
@@ -352,7 +355,9 @@ void Runner::State::send_planned(PlanSlot& slot, std::shared_ptr<std::vector<Wri
             const bool refused = outcome.kind == Outcome::Kind::refused;
             if (sent.version != 0 && (refused || outcome.kind == Outcome::Kind::conflicted))
                 return self->hold_back(slot, {sent, round, refused, {}});
-            self->fail_planned(slot, sent, round, outcome.wait);
+            const Duration wait =
+                outcome.is_busy ? outcome.wait : std::min(outcome.wait, planner_wait_max);
+            self->fail_planned(slot, sent, round, wait);
         });
 }
 

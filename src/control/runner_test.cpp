@@ -204,6 +204,21 @@ TEST_CASE("a planner whose writes the server has no time for plans again when it
     CHECK(server.find("secrets", "b") != nullptr);
 }
 
+TEST_CASE("a webhook that asks for a long wait keeps a planner for five seconds only") {
+    ManualLoop loop;
+    SmallServer server{loop};
+    Runner runner{server, loop, nullptr};
+    runner.add(std::make_unique<MirrorPlanner>());
+    server.put("configmaps", config_map("a"));
+    server.busy_left = 1;
+    server.busy_because = "admission webhook \"a.b\" denied the request: later";
+    runner.start();
+    loop.advance(milliseconds(4900));
+    CHECK(server.writes == 1);
+    loop.advance(milliseconds(200));
+    CHECK(server.find("secrets", "a") != nullptr);
+}
+
 TEST_CASE("many conflicts in one round of a planner are one pause, not one after the other") {
     ManualLoop loop;
     SmallServer server{loop};

@@ -30,6 +30,7 @@ public:
     int conflicts_left = 0;
     int refusals_left = 0;
     int busy_left = 0;  // Answered 429: in seven seconds again.
+    std::string busy_because = "TooManyRequests";
     int writes = 0;
     bool changes_nothing = false;  // What is written is taken and thrown away.
     bool watch_is_late = false;    // Watch events wait until deliver().
@@ -191,7 +192,7 @@ private:
         if (conflicts_left > 0) return --conflicts_left, status(409, "Conflict");
         if (busy_left > 0) {
             --busy_left;
-            net::Response busy = status(429, "TooManyRequests");
+            net::Response busy = status(429, busy_because);
             busy.headers.set("Retry-After", "7");
             return busy;
         }

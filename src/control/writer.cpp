@@ -72,6 +72,8 @@ Outcome outcome_of(const Write& write, const kube::Target& target, std::string_v
         outcome.kind = kind_of_failure(write, response.status, outcome.reason);
         if (outcome.kind == Outcome::Kind::failed)
             outcome.wait = kube::asked_wait(response, wait_max);
+        // A webhook of one kind or namespace may answer so, too.
+        outcome.is_busy = outcome.code == 429 && !outcome.message.starts_with("admission webhook");
         return outcome;
     }
     outcome.kind = Outcome::Kind::written;

@@ -28,7 +28,8 @@ struct Outcome {
     int code = 0;
     std::string reason;
     std::string message;
-    Duration wait;  // Of a failure: it is not to be tried again before, as the server asked.
+    Duration wait;         // Of a failure: it is not to be tried again before, as the server asked.
+    bool is_busy = false;  // The server has no time for anybody, as far as it says.
 };
 
 /// Sends writes under a field manager. Lives on the runner's loop.

@@ -144,6 +144,9 @@ void read_user(const Found& user, const Rim& rim, Connection& connection) {
     }
     connection.tls.certificate_pem = pem_of(user, "client-certificate", rim.read);
     connection.tls.key_pem = pem_of(user, "client-key", rim.read);
+    if (!connection.tls.certificate_pem.empty() && connection.tls.key_pem.empty())
+        refuse(user.source->path +
+               ": client-key-data or client-key must be specified beside a client certificate");
     connection.token = entry["token"].text();
     connection.impersonate = read_impersonation(entry);
     CredentialFiles files;

@@ -192,6 +192,8 @@ TEST_CASE("what cannot be done is refused, also when it is huge or makes no sens
           std::string::npos);
     CHECK(problem_of({{"f", std::string(17 << 20, '#')}}, {}).find("larger than 16 MiB") !=
           std::string::npos);
+    CHECK(problem_of({small("", "client-certificate-data: QQ==")}, {})
+              .find("client-key-data or client-key must be specified") != std::string::npos);
     CHECK(problem_of({small("", "client-certificate-data: \"?\"")}, {}).find("not base64") !=
           std::string::npos);
     CHECK(problem_of({{"f", "- a\n- b\n"}}, {}).find("no context is chosen") != std::string::npos);

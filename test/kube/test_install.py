@@ -81,7 +81,7 @@ def test_the_chart_is_good_in_all_its_variants(tools, variant):
     budgets = [each for each in made if each["kind"] == "PodDisruptionBudget"]
     assert [(each["metadata"]["name"], each["spec"]) for each in budgets] == ([] if "podDisruptionBudget.enabled=false" in variant else [
         (deployment["metadata"]["name"], {"maxUnavailable": 1, "selector": deployment["spec"]["selector"]})])
-    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz?exclude=watches", "port": "probes"}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz?exclude=watches&exclude=server", "port": "probes"}
     accounts = [each["metadata"]["name"] for each in made if each["kind"] == "ServiceAccount"]
     assert accounts == [pod["serviceAccountName"]]
     labels = deployment["spec"]["template"]["metadata"]["labels"].items()
