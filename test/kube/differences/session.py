@@ -57,9 +57,8 @@ class Session:
         path += "?" + urllib.parse.urlencode({"watch": "true", "timeoutSeconds": "1", **query})
         lines = [Answer(200, {}, line) for line in self.server.lines(path, {"Accept": accept})]
         heard = [self.masks.answer(line)["body"] for line in lines]
-        if query.get("sendInitialEvents") != "true":
-            # Whether a bookmark comes in a second depends on the moment.
-            heard = [each for each in heard if each["type"] != "BOOKMARK"]
+        # Whether a bookmark comes in a second depends on the moment, but for the one that ends the initial events.
+        heard = [each for each in heard if each["type"] != "BOOKMARK" or "k8s.io/initial-events-end" in json.dumps(each)]
         self.said.append(Said(self.asked(f"WATCH {path}"), {"events": heard}))
         return [line.json for line in lines]
 
