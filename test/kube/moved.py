@@ -38,7 +38,7 @@ def wipe(client) -> None:
         client.insist("DELETE", f"{CRDS}/{crd['metadata']['name']}")
     for crd in found:
         name = crd["metadata"]["name"]
-        until(f"{name} is gone", lambda crd=crd: is_gone(client, crd))
+        until(f"{name} is gone", lambda crd=crd: is_gone(client, crd), 180)  # One after the other, with the server's pauses.
 
 
 def is_gone(client, crd: dict) -> bool:

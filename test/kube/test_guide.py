@@ -279,14 +279,13 @@ SPOKEN = {
     "kubectl port-forward POD 6060": "kubectl's own, to the address that test_a_profile_is_had_as_the_table_says asks",
     "go tool pprof muster http://127.0.0.1:6060/debug/pprof/profile": "test_a_profile_is_had_as_the_table_says",
     "kubectl logs": "kubectl's own",
-    "kubectl get crd appwrappers.workload.codeflare.dev --output=yaml": "kubectl's own",
     "kubectl delete -f deploy/manifests": "test_plain_manifests_do_the_same",
     "./dev bench admission --on kubernetes": "a measurement",
     "muster operator": "a name", "muster up": "a name", "muster rbac": "test_rights.py",
     "muster queue": "test/e2e/test_queues.py", "muster why": "test/e2e/test_queues.py"}
 # Blocks of lines that are typed one by one: each begins so.
 BLOCKS = {"muster crds": "plain_install", "helm install": "test_upgrade.py", "kubectl scale": "test_plain_manifests_do_the_same",
-          "kubectl delete crd": "plain_removal", "kubectl logs deployment/muster-operator": "test_operator_health.py: the fields of a line"}
+          "kubectl delete crd": "plain_removal"}
 
 
 def test_the_guide_names_no_step_that_is_not_tried():
