@@ -13,7 +13,7 @@ namespace muster {
 enum class LogLevel { debug, info, warning, error };
 
 /// What machines look for in an event, by names like those of Kubernetes' own programs: kind,
-/// namespace, name, status. One without a text is left out (the namespace of what has none).
+/// namespace, name, code. One without a text is left out (the namespace of what has none).
 struct LogField {
     std::string_view key;  // Not one that every line has: level, ts, logger, msg.
     std::variant<std::string_view, std::int64_t> value;

@@ -40,10 +40,10 @@ TEST_CASE("fields are members of their own in JSON, whatever users have called t
                  {{"kind", "Workload"},
                   {"namespace", "a\",\"level\":\"error"},
                   {"name", "two\nlines \x1b[31m"},
-                  {"status", std::int64_t{409}}}) ==
+                  {"code", std::int64_t{409}}}) ==
         R"({"level":"debug","ts":"2023-11-15T12:00:00.000000Z","logger":"queue","msg":"admitted",)"
         R"("kind":"Workload","namespace":"a\",\"level\":\"error",)"
-        R"("name":"two\nlines \u001b[31m","status":409})"
+        R"("name":"two\nlines \u001b[31m","code":409})"
         "\n");
 }
 

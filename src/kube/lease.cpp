@@ -23,7 +23,7 @@ constexpr Duration late_writes_max = minutes(2);
 constexpr Duration follow_pause = minutes(1);
 
 /// Rounded up: whoever leads counts by the exact time, and nobody may take over before that.
-std::int64_t whole_seconds(Duration span) {
+std::int64_t seconds_rounded_up(Duration span) {
     return (span.nanoseconds + 999'999'999) / 1'000'000'000;
 }
 
@@ -66,7 +66,7 @@ Value held_lease(const LeaseOptions& options, const std::string& identity, const
     const std::string present = to_rfc3339_micro(now);
     Value spec = Value::object(
         {{"holderIdentity", identity},
-         {"leaseDurationSeconds", identity.empty() ? 1 : whole_seconds(options.lease)},
+         {"leaseDurationSeconds", identity.empty() ? 1 : seconds_rounded_up(options.lease)},
          {"acquireTime", same ? before["acquireTime"] : Value(present)},
          {"renewTime", present},
          {"leaseTransitions", transitions + (goes_on || is_first || identity.empty() ? 0 : 1)}});
@@ -287,7 +287,7 @@ void Elector::give_back(std::function<void()> done, int tries) {
 void Elector::tell_not_given_back(const net::Response& response) const {
     if (response.status == 404) return;  // It went before us, and nobody else has it.
     log_warning("election", "the Lease could not be given back: another operator waits " +
-                                std::to_string(whole_seconds(options_.lease)) +
+                                std::to_string(seconds_rounded_up(options_.lease)) +
                                 " s from its last renewal on. The server says " +
                                 std::to_string(response.status) +
                                 (response.body ? " " + *response.body : ""));

@@ -164,7 +164,7 @@ def wait_for_renewals(muster, count: int) -> None:
 
 def is_quiet(muster) -> bool:
     since = access.asked_until_now(muster.folder)
-    wait_for_renewals(muster, 2)
+    wait_for_renewals(muster, 4)
     return not writes(muster, since)
 
 

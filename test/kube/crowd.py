@@ -168,7 +168,7 @@ class Crowd:
     def over(self) -> int:
         return sum(is_true(each, "Finished") for name, each in list(self.outside.seen.items()) if name.startswith(self.ns + "/"))
 
-    def wait_over(self, timeout: float = 60) -> None:
+    def wait_over(self, timeout: float = 120) -> None:
         """All have come, and all have come to their end."""
         self.thread.join(timeout=timeout)
         assert not self.thread.is_alive() and not self.problem, self.problem
@@ -218,7 +218,7 @@ class AskingCrowd(Crowd):
             assert time.time() < deadline, (path, status, answer)
             time.sleep(0.05)
 
-    def wait_over(self, timeout: float = 60) -> None:
+    def wait_over(self, timeout: float = 120) -> None:
         try:
             super().wait_over(timeout)
         finally:

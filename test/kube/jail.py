@@ -62,8 +62,10 @@ class Jail:
         sock = self.connection.sock
         if sock is not None:
             sock.shutdown(socket.SHUT_RDWR)
-        self.thread.join(timeout=30)
+        self.thread.join(timeout=60)
+        assert not self.thread.is_alive()
 
     def close(self) -> None:
         self.client.insist("DELETE", f"{WEBHOOKS}/silent")
+        self.client.insist("DELETE", f"{FLOWS}/prioritylevelconfigurations/jail")
         self.silent.close()

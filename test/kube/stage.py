@@ -1,7 +1,9 @@
 # test/kube/stage.py - where trouble is played: a control plane, an operator behind a bad way to it, many Workloads, and who watches.
 import contextlib
 import pathlib
+import signal
 import threading
+import time
 
 import yaml
 
@@ -12,6 +14,7 @@ from crowd import Crowd, Lives
 from outside import Client, Outside
 from proxy import Proxy
 from test_operator import Operator
+from test_operator_leader import LEASE
 
 # Of the file that it has as installed, which says no times: 15 s, 10 s, 2 s.
 ELECTION = {"leaderElect": True, "resourceNamespace": access.NAMESPACE, "resourceName": access.ACCOUNT}
@@ -107,6 +110,21 @@ class Stage:
 
     def crowd(self, ns: str, count: int = 250, jobs: int = 0, seconds: float = 4) -> Crowd:
         return Crowd(self.cluster, self.outside, ns, count, jobs, seconds)
+
+    def is_slow_and_stands_still(self) -> None:
+        """Answers to the operator take seconds; then it gets none for a while. Between them its Lease is renewed."""
+        self.proxy.latency = 1.0  # Each way.
+        try:
+            time.sleep(8)
+        finally:
+            self.proxy.latency = 0.0
+        server = self.cluster.running["kube-apiserver"]
+        for _ in range(3):
+            renewed = self.client.insist("GET", LEASE)["spec"]["renewTime"]
+            until("the Lease is renewed", lambda renewed=renewed: self.client.insist("GET", LEASE)["spec"]["renewTime"] != renewed)
+            server.send_signal(signal.SIGSTOP)
+            time.sleep(1.5)
+            server.send_signal(signal.SIGCONT)
 
     def restart(self, name: str) -> None:
         """Killed, and started again."""

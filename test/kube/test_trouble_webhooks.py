@@ -62,28 +62,20 @@ def test_while_the_operator_is_killed_again_and_again_jobs_are_refused_and_come_
             stage.operator.start()
             kills += 1
         stage.operator.wait_ready()
-        crowd.wait_over(120)
+        crowd.wait_over()
     print("kills:", kills, "refused:", dict(crowd.refused))
     assert crowd.refused["jobs"] > 0 and crowd.refused["workloads"] > 0
 
 
 def test_a_server_that_takes_seconds_for_every_answer_still_has_every_job_judged(stage):  # noqa: F811
     crowd = stage.asking_crowd("slow", 120, jobs=50, seconds=4)
-    stage.proxy.latency = 1.0  # Each way, of what the operator asks; it is asked at once.
-    time.sleep(8)
-    stage.proxy.latency = 0.0
-    server = stage.cluster.running["kube-apiserver"]
-    for _ in range(3):
-        server.send_signal(signal.SIGSTOP)
-        time.sleep(1.5)
-        server.send_signal(signal.SIGCONT)
-        time.sleep(0.2)
+    stage.is_slow_and_stands_still()
     late = stage.asking_crowd("late", 30, jobs=30, seconds=4)
     time.sleep(1)
     stage.operator.process.send_signal(signal.SIGSTOP)  # Now it is the operator that stands still, for less than it is waited for.
     time.sleep(3)
     stage.operator.process.send_signal(signal.SIGCONT)
-    crowd.wait_over(120)
-    late.wait_over(120)
+    crowd.wait_over()
+    late.wait_over()
     print("refused:", dict(crowd.refused), dict(late.refused))
     assert not crowd.refused and not late.refused, "somebody was there all the time"
