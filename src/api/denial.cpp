@@ -1,7 +1,7 @@
 // api/denial.cpp - refusals in the name of a webhook.
 #include "api/denial.h"
 
-#include <unordered_set>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -10,7 +10,7 @@ namespace muster::api {
 
 std::string joined(const std::vector<FieldError>& errors) {
     std::vector<std::string> texts;
-    std::unordered_set<std::string> told;
+    std::set<std::string> told;
     for (const FieldError& error : errors) {
         std::string text = error.field + ": " + error.text;
         if (told.insert(text).second) texts.push_back(std::move(text));

@@ -1,8 +1,8 @@
 // api/json.cpp - JSON text to value tree, by simdjson.
 #include "api/json.h"
 
+#include <map>
 #include <memory>
-#include <unordered_map>
 
 #include <simdjson.h>
 
@@ -72,7 +72,7 @@ private:
         const dom::object source = element.get_object().value_unsafe();
         Value::Object& members = value.mutable_members();
         members.reserve(source.size());
-        std::unordered_map<std::string_view, std::size_t> seen;  // And where.
+        std::map<std::string_view, std::size_t> seen;  // And where. As MemberIndex.
         const bool large = source.size() > linear_members_max;
         for (const dom::key_value_pair field : source) {
             if (owners_ == FieldOwners::left_out && field.key == "managedFields" &&

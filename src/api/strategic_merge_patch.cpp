@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <unordered_map>
 
 #include "api/json.h"
 #include "api/members_by_name.h"
@@ -95,7 +94,7 @@ private:
     }
 
     std::string_view merge_key_;
-    std::unordered_map<std::string, std::size_t> known_;
+    std::map<std::string, std::size_t> known_;
     std::size_t count_ = 0;
 };
 

@@ -10,7 +10,6 @@ import os
 import pathlib
 import random
 import re
-import signal
 import time
 import urllib.request
 

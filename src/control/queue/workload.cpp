@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <limits>
-#include <unordered_set>
+#include <set>
 #include <utility>
 
 #include "api/kueue/admission_gates.h"
@@ -191,7 +191,7 @@ void follow_gates(const Value& job, Value& workload) {
     };
     if (said(workload).empty() || said(workload) == said(job)) return;
     const std::vector<std::string> gates = api::admission_gates_of(job);
-    const std::unordered_set<std::string_view> asked(gates.begin(), gates.end());
+    const std::set<std::string_view> asked(gates.begin(), gates.end());
     std::vector<std::string> left = api::admission_gates_of(workload);
     const auto gone =
         std::erase_if(left, [&](const std::string& gate) { return !asked.contains(gate); });
