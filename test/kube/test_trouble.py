@@ -29,6 +29,7 @@ from test_operator_leader import LEASE, times
 
 MANY = int(os.environ.get("MUSTER_MANY", "500"))  # With 10000 it takes 9 minutes on two busy cores.
 WRITERS = 6
+OUTLIVED = 6  # Seconds without a renewal that the usual Lease certainly lasts: it is renewed every 2, for 10.
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 ROLES = [f"{RBAC}/clusterroles/{access.ACCOUNT}", f"{RBAC}/namespaces/{access.NAMESPACE}/roles/{access.ACCOUNT}"]
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
@@ -202,11 +203,11 @@ def test_the_server_has_no_time_for_it(stage):
 
         def refused(said: int, what: str = r"\b429\b") -> None:
             until("it is refused", lambda: re.search(what, stage.said()[said:]))
-        losses = stage.operator.losses
+        losses, began = stage.operator.losses, time.monotonic()
         with jail:
             refused(len(stage.said()))
             time.sleep(2)
-        assert stage.operator.losses == losses, "its Lease lasts longer than that"
+        assert stage.operator.losses == losses or time.monotonic() - began > OUTLIVED, "its Lease lasts longer than that"
         with stage.other_operator(lease=QUICK):
             with jail:
                 refused(len(stage.said()))
@@ -229,6 +230,16 @@ def without_writes(rules: list[dict]) -> list[dict]:
     return [rule for rule in left if rule["verbs"]]
 
 
+def wait_until_seen(stage) -> None:
+    """By who watches from outside: all that has been written until now."""
+    listed = stage.client.insist("GET", f"/apis/{kinds.KUEUE}/v1beta2/workloads")["items"]
+
+    def is_seen() -> bool:
+        seen = {each["metadata"]["uid"]: int(each["metadata"]["resourceVersion"]) for each in list(stage.outside.seen.values())}
+        return all(seen.get(each["metadata"]["uid"], 0) >= int(each["metadata"]["resourceVersion"]) for each in listed)
+    until("all that was written before is seen", is_seen)
+
+
 def nothing_is_admitted_for(stage, seconds: float) -> None:
     held, admissions = sum(stage.outside.held.values()), stage.outside.admissions
     time.sleep(seconds)
@@ -239,23 +250,23 @@ def test_writes_are_forbidden_for_a_while(stage):
     """Also to its Lease, which binds for longer."""
     rules = {path: stage.client.insist("GET", path)["rules"] for path in ROLES}
     crowd = stage.crowd("forbidden", 200, jobs=10, seconds=8)
-    losses = stage.operator.losses
     time.sleep(1)
-    said = len(stage.said())
+    said, losses, began = len(stage.said()), stage.operator.losses, time.monotonic()
     try:
         for path in ROLES:
             stage.client.insist("PATCH", path, {"rules": without_writes(rules[path])}, PATCH)
         until("the API server knows it", lambda: not any(access.is_allowed(stage.cluster, each) for each in [
             {"verb": "patch", "group": kinds.KUEUE, "resource": "workloads", "subresource": "status"},
             {"verb": "update", "group": "coordination.k8s.io", "resource": "leases", "namespace": access.NAMESPACE}]))
-        until("all that was written before is seen", lambda: all_is_seen(stage))
+        wait_until_seen(stage)
         nothing_is_admitted_for(stage, 2)
         until("its Lease cannot be written", lambda: "the Lease cannot be written: 403" in stage.said()[said:])
     finally:
         for path in ROLES:
             stage.client.insist("PATCH", path, {"rules": rules[path]}, PATCH)
+    took = time.monotonic() - began
     crowd.wait_over()
-    assert stage.operator.losses == losses
+    assert stage.operator.losses == losses or took > OUTLIVED
 
 
 def alarm(cluster, action: str) -> None:
@@ -268,13 +279,6 @@ def alarm(cluster, action: str) -> None:
     ask("alarm", {"action": action, "memberID": member, "alarm": "NOSPACE"})
 
 
-def all_is_seen(stage) -> bool:
-    """By who watches from outside."""
-    listed = stage.client.insist("GET", f"/apis/{kinds.KUEUE}/v1beta2/workloads")["items"]
-    return {each["metadata"]["uid"]: each["metadata"]["resourceVersion"] for each in listed} == {
-        each["metadata"]["uid"]: each["metadata"]["resourceVersion"] for each in list(stage.outside.seen.values())}
-
-
 def test_the_store_takes_no_writes_for_a_while(stage):
     def write() -> tuple[int, dict]:
         return stage.client.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"generateName": "full-"}})
@@ -284,7 +288,7 @@ def test_the_store_takes_no_writes_for_a_while(stage):
     alarm(stage.cluster, "ACTIVATE")
     try:
         until("a write is refused", lambda: "database space exceeded" in write()[1].get("message", ""))
-        until("all that was written before is seen", lambda: all_is_seen(stage))
+        wait_until_seen(stage)
         changes = stage.outside.changes
         nothing_is_admitted_for(stage, 4)
         assert stage.outside.changes == changes and write()[0] == 500
