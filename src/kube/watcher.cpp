@@ -223,10 +223,12 @@ void Watcher::take_refusal(const net::Response& answer) {
 /// It may come, or come back: it is asked for again.
 void Watcher::take_absence() {
     wait_at_least_ = absent_wait;
-    if (was_there_)
+    if (was_there_) {
         lose("answered 404: the server does not have them any more");
-    else if (!told_synced_)
-        warn("the server does not have them (yet)");
+    } else {
+        trouble_.clear();  // Whatever it was, the server has answered now.
+        if (!told_synced_) warn("the server does not have them (yet)");
+    }
     tell_synced();
 }
 

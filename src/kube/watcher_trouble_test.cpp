@@ -30,6 +30,20 @@ TEST_CASE("a kind that never was there is no trouble") {
     CHECK(ground.watcher.trouble() == "");
 }
 
+TEST_CASE("a server that was away, or refused, and has no such kind is no trouble any more") {
+    for (const int refusal : {403, 503}) {
+        CAPTURE(refusal);
+        Ground ground;
+        ground.server.refuse(404);
+        ground.loop.pass(seconds(11));
+        ground.server.refuse(refusal);
+        CHECK(ground.watcher.trouble() == "answered " + std::to_string(refusal));
+        ground.loop.pass(seconds(11));
+        ground.server.refuse(404);
+        CHECK(ground.watcher.trouble() == "");
+    }
+}
+
 TEST_CASE("who may not watch any more says so, until it may again and hears something") {
     Ground ground;
     ScriptedServer& server = ground.server;
