@@ -84,13 +84,24 @@ class OnCluster(Program):
         """Takes away all that was made, while the operator can still let go of it, and stops that."""
         if self.process is None or self.process.poll() is not None:
             self.start()
-        until("nothing is left", self._is_empty, 120)
-        self.stop()
+        left: list[str] = []
+        try:
+            until("nothing is left", lambda: not self._delete_everything(left), 120)
+        except AssertionError as missed:
+            raise AssertionError(f"{missed}; left: {self._described(left)}") from None
+        finally:
+            self.stop()
 
-    def _is_empty(self) -> bool:
-        """Whether nothing of the kinds that tests make is there; what is there is deleted."""
-        left = [name for name in self._made() if self._delete_all(name)]
-        return not left
+    def _delete_everything(self, left: list[str]) -> list[str]:
+        """What is there of the kinds that tests make is deleted. Where that was is put into `left` and given back."""
+        left[:] = [name for name in self._made() if self._delete_all(name)]
+        return left
+
+    def _described(self, paths: list[str]) -> str:
+        """What is there: names, since when each is deleted, who keeps it."""
+        found = [(path, each["metadata"]) for path in paths for each in self.cluster.request("GET", path)[1].get("items", [])]
+        return "; ".join(f"{path}/{meta['name']} deleted {meta.get('deletionTimestamp')} kept by {meta.get('finalizers')}"
+                         for path, meta in found)
 
     def _made(self) -> list[str]:
         """Where objects may be that tests have made; owners come first."""
