@@ -129,6 +129,8 @@ std::optional<std::string> tried_in_place_of(const State& state, std::string_vie
 
 /// What it holds. Absent when it holds nothing or is unknown.
 std::optional<Assignment> assignment_of(const State& state, std::string_view workload);
+/// The ClusterQueue that gives what it holds. Empty: none does.
+std::string queue_that_gives(const State& state, std::string_view workload);
 
 /// Words for each invariant that does not hold; empty when all do. For tests and the simulator.
 std::vector<std::string> broken_invariants(const State& state);

@@ -265,4 +265,12 @@ std::optional<Assignment> assignment_of(const State& state, std::string_view wor
     return world.assignment(*world.workload(*id).held);
 }
 
+std::string queue_that_gives(const State& state, std::string_view workload) {
+    const World& world = state.world();
+    const auto id = world.workload_names.find(workload);
+    if (!id || world.workload(*id).held == nullptr) return "";
+    const QueueId queue = world.workload(*id).held->queue;
+    return queue == no_queue ? "" : world.queue_names.name_of(queue);
+}
+
 }  // namespace muster::decide

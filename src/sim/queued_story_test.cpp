@@ -123,8 +123,14 @@ public:
         world_.until("the set is back", patience, [&] { return ready(set) == 2; });
     }
 
-    void end() {
+    /// All goes; `queue_first`: the queues and the flavor before what holds their quota.
+    void end(bool queue_first) {
         world_.end_faults();
+        if (queue_first) {
+            world_.remove("/apis/kueue.x-k8s.io/v1beta2/namespaces/work/localqueues/lq");
+            remove_queue();
+            world_.pass(seconds(3));
+        }
         world_.remove("/api/v1/namespaces/work");
         world_.until("the namespace is gone", patience,
                      [&] { return world_.get("/api/v1/namespaces/work").is_null(); });
@@ -133,17 +139,27 @@ public:
         for (const char* kind : {"/api/v1/pods", "/apis/kueue.x-k8s.io/v1beta2/workloads"}) {
             if (!world_.get(kind)["items"].empty()) throw Broken{std::string("left: ") + kind};
         }
-        world_.until("the queue says that nobody has anything of it", patience, [&] {
-            const Value status = world_.get(queue)["status"];
-            return status["admittedWorkloads"].integer_or(-1) == 0 &&
-                   status["flavorsUsage"][0]["resources"][0]["total"].text() == "0";
-        });
+        if (!queue_first) {
+            world_.until("the queue says that nobody has anything of it", patience, [&] {
+                const Value status = world_.get(queue)["status"];
+                return status["admittedWorkloads"].integer_or(-1) == 0 &&
+                       status["flavorsUsage"][0]["resources"][0]["total"].text() == "0";
+            });
+            remove_queue();
+        }
+        world_.until("the queue is gone, and its flavor", patience,
+                     [&] { return world_.get(queue).is_null() && world_.get(flavor).is_null(); });
         for (const auto& [uid, starts] : world_.nodes().starts()) {
             if (starts > 1) throw Broken{"the process of pod " + uid + " was started twice"};
         }
     }
 
 private:
+    void remove_queue() {
+        world_.remove(flavor);
+        world_.remove(queue);
+    }
+
     /// Makes a pod alone, again when an eviction has taken it away.
     void keep(const std::string& name) {
         if (world_.get(pod_path(name)).is_null()) world_.create(pod_yaml(name, "", ""));
@@ -207,6 +223,7 @@ private:
     }
 
     const std::string queue = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/all";
+    const std::string flavor = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors/plain";
     const std::string job = "/apis/batch/v1/namespaces/work/jobs/grows";
     const std::string deployment = "/apis/apps/v1/namespaces/work/deployments/web";
     const std::string set = "/apis/apps/v1/namespaces/work/statefulsets/db";
@@ -219,7 +236,7 @@ std::string play(std::uint64_t seed, const Faults& faults) {
     try {
         QueuedStory story(world);
         story.play();
-        story.end();
+        story.end(seed % 2 == 0);
     } catch (const Broken& problem) {
         return problem.what + "\n" + world.dump("/kueue.x-k8s.io/workloads") +
                world.dump("/core/pods") + world.dump("/kueue.x-k8s.io/clusterqueues");

@@ -215,12 +215,12 @@ QueuePlanner::Entry& QueuePlanner::entry_of(const kube::Object& object, const st
 void QueuePlanner::forget(const api::Key& key) {
     const auto found = entries_.find(key);
     if (found == entries_.end()) return;
+    mark_queues(found->second);
     if (!found->second.id.empty()) {
         apply(state_, decide::WorkloadRemoved{found->second.id});
         apply(state_, decide::WorkloadReleased{found->second.id});
         key_of_.erase(found->second.id);
     }
-    mark_queues(found->second);
     moved_.insert(found->second.id);
     entries_.erase(found);
     pace_.forget(key);
@@ -232,8 +232,8 @@ void QueuePlanner::forget(const api::Key& key) {
 void QueuePlanner::finish(Entry& entry) {
     if (entry.over) return;
     entry.over = true;
-    apply(state_, decide::WorkloadFinished{entry.id});
     mark_queues(entry);
+    apply(state_, decide::WorkloadFinished{entry.id});
 }
 
 void QueuePlanner::finish_workload(const api::Key& key) {
@@ -248,10 +248,10 @@ void QueuePlanner::finish_workload(const api::Key& key) {
 }
 
 void QueuePlanner::release(Entry& entry) {
+    mark_queues(entry);
     apply(state_, decide::WorkloadReleased{entry.id});
     entry.holds = false;
     entry.ending = false;
-    mark_queues(entry);
 }
 
 void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key& key,
@@ -404,7 +404,10 @@ void QueuePlanner::end_wrapper(Entry& entry, const api::Key& key, Quiet quiet) {
     entry.ending = true;
 }
 
+/// While it still holds what it holds: its LocalQueue may have gone before it.
 void QueuePlanner::mark_queues(const Entry& entry) {
+    if (std::string giver = decide::queue_that_gives(state_, entry.id); !giver.empty())
+        queues_to_write_.insert({cluster_queues, "", std::move(giver)});
     if (entry.local_queue.name.empty()) return;
     queues_to_write_.insert(entry.local_queue);
     moved_in_.insert(entry.local_queue);
