@@ -134,6 +134,7 @@ void Writer::cohorts() {
 std::string Writer::class_text(QueueId queue, const ClassKey& key) const {
     return std::to_string(key.slope_millionths) + " " + std::to_string(key.priority) + " " +
            (world.goes_by_use(queue) ? name(key.local_queue) : "-") + " " +
+           (key.gate == Workload::PreemptionGate::closed ? "gated " : "") +
            shape_text(world.shapes.of(key.shape));
 }
 

@@ -117,9 +117,12 @@ Turn World::turn_of(WorkloadId id) const {
 ClassKey World::class_of(WorkloadId id, QueueId where) const {
     const WorkloadEntry& entry = workload(id);
     const bool ages = !entry.local_queue && options.order == Options::Order::priority;
-    return {shapes.of(entry.shape).binds, ages ? entry.slope_millionths : 0,
-            queue(where).plan.tells_priorities_apart() ? entry.priority : 0, entry.shape,
-            goes_by_use(where) ? entry.local_queue.value_or(LocalQueueId{}) : LocalQueueId{}};
+    return {shapes.of(entry.shape).binds,
+            ages ? entry.slope_millionths : 0,
+            queue(where).plan.tells_priorities_apart() ? entry.priority : 0,
+            entry.shape,
+            goes_by_use(where) ? entry.local_queue.value_or(LocalQueueId{}) : LocalQueueId{},
+            entry.gate};
 }
 
 void World::enqueue(WorkloadId id, QueueId where) {

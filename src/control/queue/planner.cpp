@@ -142,8 +142,9 @@ void QueuePlanner::failed(const Write& write) {
     entry.written_at = 0;
     pace_.settled(write.key);
     to_write_.insert(write.key);
-    if (!entry.id.empty() && !entry.holds && !entry.over)
-        decide::apply(state_, decide::WorkloadFailed{entry.id});
+    if (entry.id.empty() || entry.holds || entry.over) return;
+    mark_queues(entry);
+    decide::apply(state_, decide::WorkloadFailed{entry.id});
 }
 
 void QueuePlanner::unchanged(const Write& write) {
@@ -189,7 +190,7 @@ Reconciled QueuePlanner::plan(const kube::Cache& seen, Time now) {
         if (!is_told) pace_.settled(key);
     }
     if (pace_.next()) look_at(*pace_.next());
-    if (queues_to_write_.empty()) return result;
+    if (queues_to_write_.empty() && gave_back_.empty()) return result;
     if (const auto wait = status_pace_.not_before(now)) {
         look_at(*wait);
     } else {
@@ -402,7 +403,7 @@ void QueuePlanner::add_shares(const kube::Cache& seen, std::set<api::Key>& keys)
 
 void QueuePlanner::write_queues(const kube::Cache& seen, Time now, Reconciled& result) {
     std::set<api::Key> keys = std::exchange(queues_to_write_, {});
-    std::set<api::Key> behind;
+    std::set<api::Key> behind = std::exchange(gave_back_, {});
     for (const api::Key& key : std::exchange(moved_in_, {})) {
         const auto found = led_to_.find(key);
         if (found == led_to_.end()) continue;
@@ -434,7 +435,14 @@ void QueuePlanner::write_queues(const kube::Cache& seen, Time now, Reconciled& r
     for (std::size_t i = first; i < result.writes.size(); ++i)
         status_pace_.sent(result.writes[i].key, now);
     if (!metrics_) return;
-    if (std::exchange(tree_changed_, false)) metrics_->show_cohorts(state_);
+    // A queue that waits for its write is still shown at its old place.
+    const bool all_shown =
+        std::none_of(queues_to_write_.begin(), queues_to_write_.end(),
+                     [](const api::Key& key) { return key.resource == cluster_queues; });
+    if (tree_changed_ && all_shown) {
+        tree_changed_ = false;
+        metrics_->show_cohorts(state_);
+    }
     metrics_->show_cohort_shares(state_);
 }
 

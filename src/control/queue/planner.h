@@ -86,6 +86,7 @@ private:
     // planner_fold.cpp, planner_pods.cpp: objects into the state.
     void fold(const kube::Cache& seen);
     void fold_structure(const kube::Cache& seen, const api::Key& key, const kube::Object* object);
+    void fold_local_queue_object(const api::Key& key, const kube::Object* object);
     void fold_workload_object(const kube::Cache& seen, const api::Key& key,
                               const kube::Object* object);
     void fold_wrapper_object(const kube::Cache& seen, const api::Key& key,
@@ -105,6 +106,7 @@ private:
     void evict_doubles();
     std::string workload_of_pod(const kube::Cache& seen, const kube::Object& pod) const;
     void mark_queues(const Entry& entry);
+    void mark_wrapper_of(const kube::Object& workload);
     void mark_if_moved(Entry& entry, const kube::Object& workload);
     void mark_ending_parts(const kube::Cache& seen);
 
@@ -149,6 +151,7 @@ private:
     std::optional<std::string> last_double_;  // The workload of these that was evicted last.
     std::set<api::Key> queues_to_write_;  // ClusterQueues and what they name, LocalQueues, Cohorts.
     std::set<api::Key> moved_in_;         // LocalQueues whose workloads have moved, or that went.
+    std::set<api::Key> gave_back_;        // ClusterQueues of which something was held that moved.
     std::map<api::Key, std::string> led_to_;  // LocalQueues to the names of their ClusterQueues.
     std::map<std::string, std::set<api::Key>> silent_;  // Who is spoken for, by the speaker's id.
     std::set<std::string> moved_;                       // Ids that may speak for nobody any more.

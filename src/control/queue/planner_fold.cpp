@@ -184,13 +184,7 @@ void QueuePlanner::fold_structure(const kube::Cache& seen, const api::Key& key,
             apply(state_, decide::CohortRemoved{key.name});
         }
     } else if (key.resource == local_queues) {
-        if (object != nullptr) {
-            apply(state_, decide::LocalQueueSet{fold_local_queue(*object)});
-            led_to_[key] = object->value["spec"]["clusterQueue"].text();
-        } else {
-            apply(state_, decide::LocalQueueRemoved{key.ns, key.name});
-            moved_in_.insert(key);
-        }
+        fold_local_queue_object(key, object);
         queues_to_write_.insert(key);
         return;
     }
@@ -199,9 +193,24 @@ void QueuePlanner::fold_structure(const kube::Cache& seen, const api::Key& key,
     tree_changed_ = true;
 }
 
+void QueuePlanner::fold_local_queue_object(const api::Key& key, const kube::Object* object) {
+    if (object == nullptr) {
+        apply(state_, decide::LocalQueueRemoved{key.ns, key.name});
+        moved_in_.insert(key);
+        return;
+    }
+    apply(state_, decide::LocalQueueSet{fold_local_queue(*object)});
+    const std::string target = object->value["spec"]["clusterQueue"].text();
+    std::string& led_to = led_to_[key];
+    // Made anew: what waited here waits elsewhere now.
+    if (led_to != target) gave_back_.insert({cluster_queues, "", led_to});
+    led_to = target;
+}
+
 QueuePlanner::Entry& QueuePlanner::entry_of(const kube::Object& object, const std::string& wanted) {
     const auto found = entries_.find(object.key);
-    if (found != entries_.end() && found->second.uid == object.uid) return found->second;
+    const bool is_same = found != entries_.end() && found->second.uid == object.uid;
+    if (is_same && !found->second.id.empty()) return found->second;
     if (found != entries_.end()) forget(object.key);
     Entry entry;
     entry.id = key_of_.contains(wanted) ? own_id(object) : wanted;
@@ -261,9 +270,10 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
         fold_successor(seen, key);
         return;
     }
-    // What names no queue waits for nobody.
-    if (object->value["spec"]["queueName"].text_or("").empty()) return;
-    if (is_on_hold(object->value)) {
+    const bool holds = has_admission(object->value);
+    // What names no queue waits for nobody, also when it did before.
+    const bool is_in_none = object->value["spec"]["queueName"].text_or("").empty();
+    if (is_on_hold(object->value) || (is_in_none && !holds)) {
         forget(key);
         return;
     }
@@ -272,24 +282,25 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
         fold_successor(seen, key);
         return;
     }
+    if (is_in_none) return;  // While it holds quota, its definition refuses that.
     const bool is_known = entries_.contains(key);
     if (metrics_ && !is_known) count_new(seen, *object);
     Entry& entry = entry_of(*object, wanted_id(*object));
     if (entry.over && !object->is_terminating()) return;
     moved_.insert(entry.id);
     mark_if_moved(entry, *object);
-    const bool holds = has_admission(object->value);
     const bool ending = holds && is_evicted(object->value);
     const kube::ObjectPtr replaced = replaced_slice(seen, *object);
     if (replaced != nullptr) successors_[replaced->key] = key;
+    std::optional<decide::Workload> folded;
     if (!entry.over) {
         const Time queued =
             queued_at(object->value, entry.queued, settings_.life.wait_for_pods_ready);
         const Identity identity{entry.id, queued, not_before_of_workload(seen, *object)};
-        decide::Workload folded = fold_workload(*object, identity, seen, settings_);
-        if (holds) give_back_what_shrank(*object, folded);
-        if (!holds && replaced != nullptr) keep_growth(held_by(*replaced), folded);
-        apply(state_, decide::WorkloadSet{std::move(folded)});
+        folded = fold_workload(*object, identity, seen, settings_);
+        if (holds) give_back_what_shrank(*object, *folded);
+        if (!holds && replaced != nullptr) keep_growth(held_by(*replaced), *folded);
+        apply(state_, decide::WorkloadSet{*folded});
     }
     // As long as the slice that it replaces holds its part, it holds the growth only.
     const bool is_slice = !object->annotation(replaces_annotation).empty();
@@ -300,6 +311,8 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
             fold_time(condition_of(object->value["status"], "QuotaReserved")["lastTransitionTime"]);
         if (is_known && !entry.holds) note_stranger(key, entry, held);
         apply(state_, decide::WorkloadAdmitted{entry.id, held, reserved});
+        // Until now the state took what is told of its checks and pods for older than its decision.
+        if (folded && is_known && !entry.holds) apply(state_, decide::WorkloadSet{*folded});
         entry.holds = true;
     } else if (!holds && entry.holds) {
         release(entry);
@@ -315,11 +328,15 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
         entry.over = true;
     }
     to_write_.insert(key);
-    const Value& owner = controller_of(object->value);
+    mark_wrapper_of(*object);
+}
+
+void QueuePlanner::mark_wrapper_of(const kube::Object& workload) {
+    const Value& owner = controller_of(workload.value);
     const JobKind* kind =
         find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
     if (kind != nullptr && is_app_wrapper(kind->resource))
-        to_write_.insert({kind->resource, key.ns, owner["name"].text()});
+        to_write_.insert({kind->resource, workload.key.ns, owner["name"].text()});
 }
 
 /// What replaces a slice holds all of it, or has to ask for all of it, when that is over; the pods
@@ -407,7 +424,7 @@ void QueuePlanner::end_wrapper(Entry& entry, const api::Key& key, Quiet quiet) {
 /// While it still holds what it holds: its LocalQueue may have gone before it.
 void QueuePlanner::mark_queues(const Entry& entry) {
     if (std::string giver = decide::queue_that_gives(state_, entry.id); !giver.empty())
-        queues_to_write_.insert({cluster_queues, "", std::move(giver)});
+        gave_back_.insert({cluster_queues, "", std::move(giver)});
     if (entry.local_queue.name.empty()) return;
     queues_to_write_.insert(entry.local_queue);
     moved_in_.insert(entry.local_queue);

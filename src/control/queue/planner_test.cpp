@@ -285,30 +285,6 @@ TEST_CASE("a queue in use stays until its last workload is gone, a flavor until 
     CHECK(world.find(flavors, "", "default-flavor") == nullptr);
 }
 
-TEST_CASE("a queue that is used by what lost its LocalQueue goes with the last of that too") {
-    for (const bool restarts : {false, true}) {
-        CAPTURE(restarts);
-        Queues world;
-        world.job("first", "cpu: 1");
-        world.rest();
-        world.remove({local_queues, "team", "lq"});
-        world.remove({cluster_queues, "", "cluster-queue"});
-        world.rest();
-        REQUIRE(world.find(cluster_queues, "", "cluster-queue") != nullptr);
-        if (restarts) {
-            world.planner = QueuePlanner();
-            for (const auto& resource : world.planner.watches()) {
-                for (const kube::ObjectPtr& object : world.seen.list(resource.first))
-                    world.planner.observe(nullptr, object.get());
-            }
-            world.rest();
-        }
-        world.remove(world.job_now("first")->key);
-        world.rest();
-        CHECK(world.find(cluster_queues, "", "cluster-queue") == nullptr);
-    }
-}
-
 TEST_CASE("a restart finds what was admitted admitted, and admits nothing beyond the quota") {
     Queues world;
     world.job("first", "cpu: 8");

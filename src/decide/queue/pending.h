@@ -46,6 +46,7 @@ struct ClassKey {
     std::int64_t priority = 0;  // Where it makes a difference; else 0.
     ShapeId shape{};
     LocalQueueId local_queue{};  // Where they are ordered by use; else always the same.
+    Workload::PreemptionGate gate = Workload::PreemptionGate::open;  // Closed: may not preempt yet.
     friend auto operator<=>(const ClassKey&, const ClassKey&) = default;
 };
 
