@@ -203,6 +203,17 @@ decide::PodShape fold_pod_shape(std::string_view ns, const api::Value& labels,
     return shape;
 }
 
+bool selects_namespaces(const api::Value& pod_spec) {
+    for (const char* affinity : {"podAffinity", "podAntiAffinity"}) {
+        const api::Value& terms =
+            pod_spec["affinity"][affinity]["requiredDuringSchedulingIgnoredDuringExecution"];
+        for (const api::Value& term : terms.items()) {
+            if (term["namespaceSelector"].is_object()) return true;
+        }
+    }
+    return false;
+}
+
 decide::Node fold_node(const kube::Object& node) {
     decide::Node folded;
     folded.name = node.key.name;

@@ -39,6 +39,9 @@ std::optional<decide::Taint> fold_taint(const api::Value& taint);
 decide::PodShape fold_pod_shape(std::string_view ns, const api::Value& labels,
                                 const api::Value& pod_spec, const kube::Cache& seen);
 
+/// Whether that depends on which namespaces there are and what labels they have.
+bool selects_namespaces(const api::Value& pod_spec);
+
 decide::Node fold_node(const kube::Object& node);
 
 /// A pod whose processes are gone for good: phase Succeeded or Failed.

@@ -76,6 +76,10 @@ void Scheduler::observe(const kube::Object* before, const kube::Object* after) {
     const api::Key& key = (after != nullptr ? after : before)->key;
     if (key.resource == pods) {
         observe_pod(before, after);
+    } else if (key.resource == namespaces) {
+        const bool same = before != nullptr && after != nullptr &&
+                          before->value["metadata"]["labels"] == after->value["metadata"]["labels"];
+        if (!same) read_namespaces_again();
     } else if (key.resource == nodes) {
         if (after == nullptr) {
             nodes_.erase(key.name);
@@ -161,6 +165,15 @@ void Scheduler::unseat(const std::string& name) {
     }
     seated_.pop_back();
     try_all_again();
+}
+
+// Whom a pod wants to be with or without may be said by labels of namespaces.
+void Scheduler::read_namespaces_again() {
+    for (auto& [name, waiting] : waiting_) {
+        if (!waiting.selects_namespaces) continue;
+        waiting.folded.reset();
+        waiting.tried = false;
+    }
 }
 
 void Scheduler::try_all_again() {
@@ -257,6 +270,7 @@ void Scheduler::fold_new(const kube::Cache& seen) {
         folded.priority = spec["priority"].integer_or(0);
         folded.created = fold_time(metadata["creationTimestamp"]);
         waiting.folded = std::move(folded);
+        waiting.selects_namespaces = selects_namespaces(spec);
     }
 }
 

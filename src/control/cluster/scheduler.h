@@ -41,6 +41,7 @@ private:
         std::string told{};        // The refusal that was sent last,
         std::int64_t told_at = 0;  // and the version of the pod that it was for.
         std::optional<decide::PodToPlace> folded{};
+        bool selects_namespaces = false;
     };
     struct Bound {
         api::Key pod;
@@ -51,6 +52,7 @@ private:
     void wait_for_seat(const kube::Object& pod);
     void seat(decide::SeatedPod pod);
     void unseat(const std::string& name);
+    void read_namespaces_again();
     void try_all_again();
     void fold_new(const kube::Cache& seen);
     void tell_gates(const kube::Cache& seen, Time now, Reconciled& result);

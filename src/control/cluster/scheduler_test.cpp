@@ -17,8 +17,8 @@ struct Placing : SmallCluster {
     Placing() { followers = {&scheduler}; }
 
     void node(const std::string& name, const std::string& cpu) {
-        put(nodes, "{metadata: {name: " + name + "}, status: {allocatable: {cpu: '" + cpu +
-                       "', memory: 8Gi, pods: 110}}}");
+        put(nodes, "{metadata: {name: " + name + ", labels: {kubernetes.io/hostname: " + name +
+                       "}}, status: {allocatable: {cpu: '" + cpu + "', memory: 8Gi, pods: 110}}}");
     }
     void pod(const std::string& name, const std::string& cpu, const std::string& more = "") {
         put(pods, "{metadata: {name: " + name + ", namespace: default}, spec: {" + more +
@@ -158,6 +158,27 @@ TEST_CASE("a seat whose binding failed stays taken until the server says that it
     world.plan();
     CHECK(world.node_of("a") == "n1");
     CHECK(world.node_of("b").empty());
+}
+
+TEST_CASE("a pod that wants a neighbour of a chosen namespace is placed when one is chosen") {
+    for (const bool was_there : {false, true}) {
+        CAPTURE(was_there);
+        Placing world;
+        world.node("n1", "4");
+        if (was_there) world.put(namespaces, "{metadata: {name: data}}");
+        world.put(pods,
+                  "{metadata: {name: db, namespace: data, labels: {app: db}}, spec: {nodeName: "
+                  "n1, containers: []}, status: {phase: Running}}");
+        world.pod("a", "1",
+                  "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{"
+                  "topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: db}}, "
+                  "namespaceSelector: {matchLabels: {team: x}}}]}}, ");
+        world.plan();
+        REQUIRE(world.node_of("a").empty());
+        world.put(namespaces, "{metadata: {name: data, labels: {team: x}}}");
+        world.plan();
+        CHECK(world.node_of("a") == "n1");
+    }
 }
 
 TEST_CASE("what placement would have to ignore keeps the pod waiting, in words") {
