@@ -63,6 +63,10 @@ std::string_view workload_named_by(const kube::Object& pod) {
     return pod.annotation(workload_annotation);
 }
 
+std::string_view first_slice_of(const kube::Object& workload) {
+    return workload.annotation(slice_name_annotation);
+}
+
 bool has_group_annotation(const Value& pod) {
     return is_annotated(pod, group_label);
 }

@@ -20,6 +20,9 @@ std::string_view prebuilt_of(const kube::Object& job);
 /// The Workload that a pod was started for, as it is told when it starts.
 std::string_view workload_named_by(const kube::Object& pod);
 
+/// The name of the first of the Workloads that an elastic job had; its pods may name that one.
+std::string_view first_slice_of(const kube::Object& workload);
+
 /// By its annotation.
 bool has_group_annotation(const api::Value& pod);
 

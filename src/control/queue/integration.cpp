@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "control/fold_pod.h"
+#include "control/queue/identifiers.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 
@@ -165,6 +166,19 @@ std::vector<kube::ObjectPtr> living_pods(const kube::Cache& seen, std::string_vi
     std::vector<kube::ObjectPtr> found;
     add_living_pods(seen, owner_uid, 0, found);
     return found;
+}
+
+bool has_living_pods(const kube::Cache& seen, const kube::Object& workload) {
+    if (!living_pods(seen, workload.label(job_uid_label)).empty()) return true;
+    const std::string_view first = first_slice_of(workload);
+    for (const std::string_view name : {std::string_view(workload.key.name), first}) {
+        if (name.empty()) continue;
+        const auto named = seen.by_index(pods, workload.key.ns, workload_named_by, name);
+        if (!std::all_of(named.begin(), named.end(),
+                         [](const kube::ObjectPtr& pod) { return is_finished_pod(*pod); }))
+            return true;
+    }
+    return false;
 }
 
 bool owns_jobs(const kube::Cache& seen, std::string_view owner_uid) {

@@ -154,6 +154,10 @@ api::Value* find_template(api::Value& object, const PodSet& pod_set);
 /// still live.
 std::vector<kube::ObjectPtr> living_pods(const kube::Cache& seen, std::string_view owner_uid);
 
+/// Some process that was started for the Workload may still live. What made the pods may be gone
+/// before them: then only their annotation tells. Needs the indexes `workload_named_by` of pods.
+bool has_living_pods(const kube::Cache& seen, const kube::Object& workload);
+
 /// A job or cluster that the owner made may still make pods: it is there and not being removed.
 bool owns_jobs(const kube::Cache& seen, std::string_view owner_uid);
 

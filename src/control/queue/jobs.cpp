@@ -137,6 +137,7 @@ bool is_quiet(const Pass& pass) {
     const bool counts_none =
         pass.kind.active.empty() || pass.job.value.path(pass.kind.active).integer_or(0) == 0;
     if (!counts_none || !living_pods(pass.seen, pass.job.uid).empty()) return false;
+    if (has_living_pods(pass.seen, *pass.workload)) return false;
     // What starts without a field to suspend it is stopped by removing what it made.
     return !pass.kind.suspend.empty() || !owns_jobs(pass.seen, pass.job.uid);
 }
@@ -350,6 +351,8 @@ void reconcile_slices(Pass& pass) {
         if (step.replaces == nullptr)
             stop_job(pass, "Missing Workload; unable to restore pod templates");
         create_workload(pass, step.replaces.get());
+    } else if (step.then == SliceStep::Then::wait && slices_of(pass.seen, pass.job.uid).empty()) {
+        stop_job(pass, "Missing Workload; unable to restore pod templates");
     } else if (step.then == SliceStep::Then::go_on) {
         reconcile_with_workload(pass);
         if (!is_admitted(pass.workload->value) || is_evicted(pass.workload->value)) return;
@@ -425,7 +428,8 @@ Controller job_controller(const JobKind& kind, const Settings& settings) {
          [table](const kube::Cache& seen, const kube::Object*, const kube::Object* after) {
              return jobs_of_prebuilt(*table, seen, after);
          }}};
-    controller.indexes = {{kind.resource, prebuilt_of}};
+    controller.indexes = {
+        {kind.resource, prebuilt_of}, {pods, workload_named_by}, {workloads, first_slice_of}};
     controller.watches.push_back(
         {pods, "v1",
          [table](const kube::Cache& seen, const kube::Object* before, const kube::Object* after) {
@@ -448,9 +452,14 @@ Controller job_controller(const JobKind& kind, const Settings& settings) {
                  return jobs_run_by(*table, seen, after != nullptr ? *after : *before);
              }});
     }
-    for (const api::GroupResource& child : {jobs, ray_clusters}) {
-        if (child != kind.resource)
-            controller.watches.push_back(watch_owned(child, "v1", kind.resource));
+    for (const JobKind& child : job_kinds()) {
+        const bool runs_always = child.resource == jobs || child.resource == ray_clusters;
+        // What has no field to suspend it is quiet when it has none of these any more.
+        const bool counts = child.start == JobKind::Start::unsuspended && kind.suspend.empty() &&
+                            manages(settings.jobs, child);
+        if (child.resource != kind.resource && (runs_always || counts))
+            controller.watches.push_back(
+                watch_owned(child.resource, std::string(child.version), kind.resource));
     }
     controller.reconcile = [table, settings](const kube::Cache& seen, const api::Key& key,
                                              Time now) {

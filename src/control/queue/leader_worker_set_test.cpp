@@ -138,6 +138,19 @@ TEST_CASE("pods whose LeaderWorkerSet and Workloads are gone are let go when the
     CHECK(world.find(pods, "team", "serve-0") == nullptr);
 }
 
+TEST_CASE("a pod of a LeaderWorkerSet that ends while its group goes on makes room for the next") {
+    Groups world;
+    world.enter_set("1");
+    world.rest();
+    world.patch(world.enter_pod("serve-0-1", "workerTemplate", "0"),
+                "{spec: {nodeName: laptop}, status: {phase: Running}}");
+    world.rest();
+    world.remove({pods, "team", "serve-0-1"});
+    world.end_pod(world.find(pods, "team", "serve-0-1"), "Failed");
+    world.rest();
+    CHECK(world.find(pods, "team", "serve-0-1") == nullptr);
+}
+
 TEST_CASE("a LeaderWorkerSet that shrinks or grows has Workloads for as many groups") {
     Groups world;
     world.enter_set("4");  // The last has no room.

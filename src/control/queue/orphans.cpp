@@ -30,15 +30,6 @@ Write without_finalizer(const kube::Object& workload) {
         Value::object({{"metadata", Value::object({{"finalizers", std::move(left)}})}}));
 }
 
-/// Some process that was started for the workload may still live.
-bool has_living_pods(const kube::Cache& seen, const kube::Object& workload) {
-    if (!living_pods(seen, workload.label(job_uid_label)).empty()) return true;
-    // What made the pods may be gone before them: then only their annotation tells.
-    const auto named = seen.by_index(pods, workload.key.ns, workload_named_by, workload.key.name);
-    return std::any_of(named.begin(), named.end(),
-                       [](const kube::ObjectPtr& pod) { return !is_finished_pod(*pod); });
-}
-
 bool owner_is_there(const kube::Cache& seen, const kube::Object& workload, const Value& owner) {
     const JobKind* kind =
         find_job_kind_named(owner["apiVersion"].text_or(""), owner["kind"].text_or(""));
@@ -160,7 +151,8 @@ std::vector<api::Key> terminating_near(const kube::Cache& seen, const kube::Obje
     if (!named.empty()) {
         keys.push_back({workloads, pod.key.ns, std::string(named)});
         // A pod tells of the first slice of its job; it may be another's now.
-        for (const kube::ObjectPtr& slice : seen.owned_by(workloads, owner["uid"].text_or("")))
+        for (const kube::ObjectPtr& slice :
+             seen.by_index(workloads, pod.key.ns, first_slice_of, named))
             keys.push_back(slice->key);
         return keys;
     }
@@ -217,7 +209,7 @@ Controller orphan_controller(const LifePolicy& policy) {
                           Watch{pods, "v1", terminating_near}};
     for (const JobKind& kind : job_kinds())
         controller.watches.push_back({kind.resource, std::string(kind.version), workloads_of});
-    controller.indexes = {{pods, workload_named_by}};
+    controller.indexes = {{pods, workload_named_by}, {workloads, first_slice_of}};
     const std::string kueue(kueue_version);
     controller.watches.push_back({local_queues, kueue, workloads_in});
     controller.watches.push_back({cluster_queues, kueue, workloads_behind});

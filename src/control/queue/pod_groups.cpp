@@ -267,6 +267,17 @@ bool is_queued(const kube::Object& pod) {
     return pod.label(managed_label) == "true";
 }
 
+/// Whether what made the pod makes it again under its name, which is free when it is gone.
+bool comes_back(const kube::Object& pod) {
+    const std::string_view parent = pod.annotation(suspending_parent_annotation);
+    return parent == "statefulset" || parent == leader_worker_framework;
+}
+
+bool goes(const kube::Cache& seen, const std::string& ns) {
+    const kube::ObjectPtr found = seen.find({namespaces, "", ns});
+    return found != nullptr && found->is_terminating();
+}
+
 Reconciled reconcile_one(const Settings& settings, const kube::Cache& seen, const api::Key& key,
                          Time now) {
     const kube::ObjectPtr pod = seen.find(key);
@@ -303,11 +314,10 @@ Reconciled reconcile_group(const Settings& settings, const kube::Cache& seen, co
         end_group(pass);
         return std::move(pass.result);
     }
-    // A StatefulSet's pods come back under their names.
+    // Some come back under their names, and in a namespace that goes nothing can stand in for them.
     Pods gone = ended_of(pass.all);
-    std::erase_if(gone, [](const kube::ObjectPtr& pod) {
-        return pod->annotation(suspending_parent_annotation) != "statefulset";
-    });
+    if (!goes(seen, key.ns))
+        std::erase_if(gone, [](const kube::ObjectPtr& pod) { return !comes_back(*pod); });
     pass.finalize(gone);
     reconcile_pods(pass);
     return std::move(pass.result);
@@ -319,6 +329,17 @@ std::vector<api::Key> key_of_pod(const kube::Object* before, const kube::Object*
     const std::string_view group = group_of(pod);
     if (!group.empty()) return {{workloads, pod.key.ns, std::string(group)}};
     return {pod.key};
+}
+
+/// All that queue by their pods in a namespace that goes.
+std::vector<api::Key> keys_of_namespace(const kube::Cache& seen, const kube::Object* after) {
+    std::vector<api::Key> keys;
+    if (after == nullptr || !after->is_terminating()) return keys;
+    for (const kube::ObjectPtr& pod : seen.list(pods, after->key.name)) {
+        for (api::Key& key : key_of_pod(nullptr, pod.get()))
+            keys.push_back(std::move(key));
+    }
+    return keys;
 }
 
 std::vector<api::Key> key_of_workload(const kube::Cache& seen, const kube::Object* before,
@@ -350,7 +371,11 @@ Controller pod_controller(const Settings& settings) {
               [](const kube::Cache&, const kube::Object* before, const kube::Object* after) {
                   return key_of_pod(before, after);
               }},
-        Watch{workloads, std::string(kueue_version), key_of_workload}};
+        Watch{workloads, std::string(kueue_version), key_of_workload},
+        Watch{namespaces, "v1",
+              [](const kube::Cache& seen, const kube::Object*, const kube::Object* after) {
+                  return keys_of_namespace(seen, after);
+              }}};
     controller.indexes = {{pods, group_of}, {pods, prebuilt_of}};
     controller.reconcile = [settings](const kube::Cache& seen, const api::Key& key, Time now) {
         return key.resource == pods ? reconcile_one(settings, seen, key, now)

@@ -194,6 +194,27 @@ TEST_CASE("growth that is taken back before it was admitted leaves the slice as 
     CHECK(world.slices("train")[0]->key.name == name);
 }
 
+TEST_CASE("an elastic job whose Workload is removed stops, and queues again") {
+    Elastic world;
+    world.elastic_job("train", 2, "2");
+    world.rest();
+    const auto slice = world.slices("train")[0];
+    REQUIRE_FALSE(world.job_now("train")->value["spec"]["suspend"].boolean_or(true));
+    world.make_pod("p0", "train");
+    world.patch(world.find(pods, "team", "p0"),
+                "{metadata: {annotations: {kueue.x-k8s.io/workload: " + slice->key.name +
+                    "}}, spec: {nodeName: laptop}, status: {phase: Running}}");
+    world.remove(slice->key);
+    world.rest();
+    CHECK(world.job_now("train")->value["spec"]["suspend"].boolean_or(false));
+    CHECK(world.find(workloads, "team", slice->key.name)->uid == slice->uid);
+    world.end_pod(world.find(pods, "team", "p0"), "Failed");
+    world.rest();
+    REQUIRE(world.slices("train").size() == 1);
+    CHECK(world.slices("train")[0]->uid != slice->uid);
+    CHECK_FALSE(world.job_now("train")->value["spec"]["suspend"].boolean_or(true));
+}
+
 TEST_CASE("slices go with their job when its last pod is gone") {
     Elastic world;
     world.elastic_job("train", 2, "2");
