@@ -68,6 +68,20 @@ std::vector<api::Key> jobs_run_by(const JobKind& kind, const kube::Cache& seen,
     return keys;
 }
 
+std::vector<api::Key> jobs_in_namespace(const api::GroupResource& kind, const JobRules& rules,
+                                        const kube::Cache& seen, const kube::Object* before,
+                                        const kube::Object* after) {
+    const auto is_managed_one = [&](const kube::Object* ns) {
+        return ns != nullptr &&
+               manages_namespace(rules, ns->key.name, [&](const api::Key&) { return ns->value; });
+    };
+    std::vector<api::Key> keys;
+    if (after == nullptr || is_managed_one(before) == is_managed_one(after)) return keys;
+    for (const kube::ObjectPtr& job : seen.list(kind, after->key.name))
+        keys.push_back(job->key);
+    return keys;
+}
+
 std::vector<api::Key> jobs_of_prebuilt(const JobKind& kind, const kube::Cache& seen,
                                        const kube::Object* workload) {
     std::vector<api::Key> keys;

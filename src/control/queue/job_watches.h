@@ -5,6 +5,7 @@
 
 #include "api/kind.h"
 #include "control/queue/integration.h"
+#include "control/queue/settings.h"
 #include "kube/cache.h"
 
 namespace muster::control::queue {
@@ -21,6 +22,11 @@ std::vector<api::Key> jobs_of_class(const JobKind& kind, const kube::Cache& seen
 /// What jobs run by concerns those that name it.
 std::vector<api::Key> jobs_run_by(const JobKind& kind, const kube::Cache& seen,
                                   const kube::Object& object);
+
+/// A namespace that begins or ceases to be one whose jobs are managed concerns its jobs.
+std::vector<api::Key> jobs_in_namespace(const api::GroupResource& kind, const JobRules& rules,
+                                        const kube::Cache& seen, const kube::Object* before,
+                                        const kube::Object* after);
 
 /// A Workload that nobody owns concerns the jobs that name it.
 std::vector<api::Key> jobs_of_prebuilt(const JobKind& kind, const kube::Cache& seen,

@@ -444,6 +444,12 @@ Controller job_controller(const JobKind& kind, const Settings& settings) {
         {priority_classes, "v1", [](const kube::Cache&, const kube::Object*, const kube::Object*) {
              return std::vector<api::Key>();  // A job that misses one looks again by itself.
          }});
+    controller.watches.push_back(
+        {namespaces, "v1",
+         [table, rules = settings.jobs](const kube::Cache& seen, const kube::Object* before,
+                                        const kube::Object* after) {
+             return jobs_in_namespace(table->resource, rules, seen, before, after);
+         }});
     for (const api::GroupResource& other : kind.runs_by) {
         controller.watches.push_back(
             {other, api::find_known_kind(other.group, other.plural)->storage,

@@ -11,6 +11,7 @@
 #include "control/queue/guest_job_kinds.h"
 #include "control/queue/identifiers.h"
 #include "control/queue/job_rules.h"
+#include "control/queue/job_watches.h"
 #include "control/queue/managed.h"
 #include "control/queue/names.h"
 #include "control/queue/pod_kinds.h"
@@ -229,9 +230,15 @@ Controller leader_worker_set_controller(const Settings& settings) {
     const JobKind& kind = kind_of_sets();
     Controller controller;
     controller.name = "leaderworkerset-kueue-controller";
-    controller.watches = {watch_self(kind.resource, std::string(kind.version)),
-                          watch_owned(workloads, std::string(kueue_version), kind.resource),
-                          Watch{pods, "v1", set_of_pod}};
+    controller.watches = {
+        watch_self(kind.resource, std::string(kind.version)),
+        watch_owned(workloads, std::string(kueue_version), kind.resource),
+        Watch{pods, "v1", set_of_pod},
+        Watch{namespaces, "v1",
+              [&kind, rules = settings.jobs](const kube::Cache& seen, const kube::Object* before,
+                                             const kube::Object* after) {
+                  return jobs_in_namespace(kind.resource, rules, seen, before, after);
+              }}};
     controller.reconcile = [rules = settings.jobs](const kube::Cache& seen, const api::Key& key,
                                                    Time) { return reconcile(rules, seen, key); };
     return controller;

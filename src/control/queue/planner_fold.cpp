@@ -292,15 +292,16 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
     const bool ending = holds && is_evicted(object->value);
     const kube::ObjectPtr replaced = replaced_slice(seen, *object);
     if (replaced != nullptr) successors_[replaced->key] = key;
-    std::optional<decide::Workload> folded;
+    std::optional<decide::Change> told;
     if (!entry.over) {
         const Time queued =
             queued_at(object->value, entry.queued, settings_.life.wait_for_pods_ready);
         const Identity identity{entry.id, queued, not_before_of_workload(seen, *object)};
-        folded = fold_workload(*object, identity, seen, settings_);
-        if (holds) give_back_what_shrank(*object, *folded);
-        if (!holds && replaced != nullptr) keep_growth(held_by(*replaced), *folded);
-        apply(state_, decide::WorkloadSet{*folded});
+        decide::Workload folded = fold_workload(*object, identity, seen, settings_);
+        if (holds) give_back_what_shrank(*object, folded);
+        if (!holds && replaced != nullptr) keep_growth(held_by(*replaced), folded);
+        told = decide::WorkloadSet{std::move(folded)};
+        decide::apply(state_, *told);
     }
     // As long as the slice that it replaces holds its part, it holds the growth only.
     const bool is_slice = !object->annotation(replaces_annotation).empty();
@@ -312,7 +313,7 @@ void QueuePlanner::fold_workload_object(const kube::Cache& seen, const api::Key&
         if (is_known && !entry.holds) note_stranger(key, entry, held);
         apply(state_, decide::WorkloadAdmitted{entry.id, held, reserved});
         // Until now the state took what is told of its checks and pods for older than its decision.
-        if (folded && is_known && !entry.holds) apply(state_, decide::WorkloadSet{*folded});
+        if (told && is_known && !entry.holds) decide::apply(state_, *told);
         entry.holds = true;
     } else if (!holds && entry.holds) {
         release(entry);

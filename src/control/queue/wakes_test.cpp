@@ -15,6 +15,8 @@ namespace {
 using api::Value;
 
 struct Wakes : SmallQueues {
+    using SmallQueues::SmallQueues;
+
     const Controller& controller_named(const std::string& name) {
         const auto found = std::find_if(controllers.begin(), controllers.end(),
                                         [&](const Controller& each) { return each.name == name; });
@@ -119,6 +121,23 @@ TEST_CASE("the last slice of an elastic RayJob hears of the end of pods that nam
     world.erase(pod->key);
     CHECK_FALSE(has_living_pods(world.seen, *second));
     CHECK(world.wakes("kueue-workload-controller", second->key, pod, nullptr));
+}
+
+TEST_CASE("jobs are managed when their namespace gets the label for it") {
+    Settings settings;
+    settings.jobs.namespaces = {.labels = {{"queued", "yes"}}, .expressions = {}};
+    Wakes world(settings);
+    const auto job = world.job("train", "cpu: 1");
+    world.rest();
+    REQUIRE(world.workload_of("train") == nullptr);
+    const auto before = world.find(namespaces, "", "team");
+    world.patch(before, "{metadata: {labels: {queued: 'yes'}}}");
+    const auto after = world.find(namespaces, "", "team");
+    CHECK(world.wakes("batch/job-kueue-controller", job->key, before, after));
+    CHECK(world.wakes("batch/job-kueue-controller", job->key, nullptr, after));
+    CHECK_FALSE(world.wakes("batch/job-kueue-controller", job->key, after, after));
+    world.rest();
+    CHECK(is_admitted(world.workload_of("train")->value));
 }
 
 TEST_CASE("an AppWrapper hears of the end of each kind that counts as what it runs") {
