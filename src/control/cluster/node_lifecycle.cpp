@@ -28,6 +28,14 @@ Write patch(const kube::Object& object, std::string subresource) {
     return write;
 }
 
+/// A taint that somebody set: pods may tolerate it for a while that begins now.
+api::Value with_time(api::Value taint, Time now) {
+    const bool ends_pods = taint["effect"].text_or("") == "NoExecute";
+    if (ends_pods && taint["timeAdded"].text_or("").empty())
+        taint.set("timeAdded", to_rfc3339(now));
+    return taint;
+}
+
 /// The taints that a node should have: its own, and those that follow from its state.
 api::Value wanted_taints(const kube::Object& node, std::string_view ready, Time now) {
     const api::Value& held = node.value["spec"]["taints"];
@@ -44,7 +52,8 @@ api::Value wanted_taints(const kube::Object& node, std::string_view ready, Time 
     api::Value taints = api::Value::array();
     for (const api::Value& taint : held.items()) {
         const std::string_view key = taint["key"].text_or("");
-        if (key != not_ready && key != unreachable && key != unschedulable) taints.push(taint);
+        if (key != not_ready && key != unreachable && key != unschedulable)
+            taints.push(with_time(taint, now));
     }
     if (node.value["spec"]["unschedulable"].boolean_or(false))
         keep(taints, unschedulable, "NoSchedule");

@@ -131,6 +131,23 @@ TEST_CASE("a taint that a pod does not tolerate evicts it at once") {
     CHECK(world.find(pods, "default", "a")->is_terminating());
 }
 
+TEST_CASE("who tolerates for a while a taint that somebody set goes after that while") {
+    Nodes world;
+    const kube::ObjectPtr pod =
+        world.pod("a", "[{key: k, operator: Exists, effect: NoExecute, tolerationSeconds: 10}]");
+    world.patch(world.node(), "{spec: {taints: [{key: k, effect: NoExecute}]}}");
+    const auto reconcile = [&] {
+        return world.eviction.reconcile(world.seen, pod->key, world.now);
+    };
+    world.pass(seconds(0));
+    CHECK(reconcile().look_again == seconds(10));
+    world.pass(seconds(4));
+    CHECK(reconcile().look_again == seconds(6));
+    world.pass(seconds(6));
+    world.carry_out(reconcile());
+    CHECK(world.find(pods, "default", "a")->is_terminating());
+}
+
 TEST_CASE("pods of a node that is gone are failed and removed after the quarantine") {
     Nodes world;
     world.pod("a");
