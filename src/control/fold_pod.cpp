@@ -214,6 +214,11 @@ bool selects_namespaces(const api::Value& pod_spec) {
     return false;
 }
 
+bool is_chosen_otherwise(const kube::Object* before, const kube::Object* after) {
+    return before == nullptr || after == nullptr ||
+           !(before->value["metadata"]["labels"] == after->value["metadata"]["labels"]);
+}
+
 decide::Node fold_node(const kube::Object& node) {
     decide::Node folded;
     folded.name = node.key.name;

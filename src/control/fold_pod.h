@@ -41,6 +41,9 @@ decide::PodShape fold_pod_shape(std::string_view ns, const api::Value& labels,
 
 /// Whether that depends on which namespaces there are and what labels they have.
 bool selects_namespaces(const api::Value& pod_spec);
+/// Whether such pods may mean this namespace now and did not before, or the other way round. Null:
+/// it is not there.
+bool is_chosen_otherwise(const kube::Object* before, const kube::Object* after);
 
 decide::Node fold_node(const kube::Object& node);
 

@@ -77,9 +77,7 @@ void Scheduler::observe(const kube::Object* before, const kube::Object* after) {
     if (key.resource == pods) {
         observe_pod(before, after);
     } else if (key.resource == namespaces) {
-        const bool same = before != nullptr && after != nullptr &&
-                          before->value["metadata"]["labels"] == after->value["metadata"]["labels"];
-        if (!same) read_namespaces_again();
+        if (is_chosen_otherwise(before, after)) read_namespaces_again();
     } else if (key.resource == nodes) {
         if (after == nullptr) {
             nodes_.erase(key.name);

@@ -128,6 +128,8 @@ void QueuePlanner::observe(const kube::Object* before, const kube::Object* after
         queues_to_write_.insert(object.key);
         return;
     }
+    if (object.key.resource == namespaces && is_chosen_otherwise(before, after))
+        namespaces_moved_ = true;
     unfolded_.insert(object.key);
 }
 

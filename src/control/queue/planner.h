@@ -157,8 +157,9 @@ private:
     std::set<std::string> moved_;                       // Ids that may speak for nobody any more.
     TellingPace pace_;                                  // Of reasons for which Workloads wait.
     StatusPace status_pace_;                            // Of the counts of queues.
-    bool tree_changed_ = false;   // Cohorts or quotas, since metrics were told.
-    bool shares_fairly_ = false;  // Shares are written, and change with every admission.
+    bool namespaces_moved_ = false;  // One has come, gone or got other labels since the last fold.
+    bool tree_changed_ = false;      // Cohorts or quotas, since metrics were told.
+    bool shares_fairly_ = false;     // Shares are written, and change with every admission.
 };
 
 /// The queue of an AppWrapper, "" without; those with one are Workloads to the state.

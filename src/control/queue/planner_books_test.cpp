@@ -171,6 +171,29 @@ TEST_CASE("an AppWrapper that loses its queue while it waits leaves nothing behi
     CHECK(decide::broken_invariants(world.planner.state()).empty());
 }
 
+TEST_CASE("an AppWrapper that wants a neighbour of chosen namespaces hears when one is chosen") {
+    Queues world;
+    world.patch(world.find(nodes, "", "laptop"),
+                "{metadata: {labels: {kubernetes.io/hostname: laptop}}}");
+    world.put(namespaces, "{metadata: {name: data}}");
+    world.put(pods,
+              "{metadata: {namespace: data, name: db, labels: {app: db}}, spec: {nodeName: "
+              "laptop, containers: []}, status: {phase: Running}}");
+    world.put(app_wrappers, R"({apiVersion: workload.codeflare.dev/v1beta1, kind: AppWrapper,
+        metadata: {namespace: team, name: one}, spec: {resources: {GenericItems: [{
+          generictemplate: {apiVersion: v1, kind: Pod, metadata: {name: one}, spec: {
+            affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{
+              topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: db}},
+              namespaceSelector: {matchLabels: {team: x}}}]}},
+            containers: [{name: main, resources: {requests: {cpu: 1}}}]}}}]}}})");
+    world.rest();
+    const auto may_run = [&] { return world.wrapper_status("one")["canrun"].boolean_or(false); };
+    REQUIRE_FALSE(may_run());
+    world.patch(world.find(namespaces, "", "data"), "{metadata: {labels: {team: x}}}");
+    world.rest();
+    CHECK(may_run());
+}
+
 TEST_CASE("a LocalQueue that is made anew for another ClusterQueue takes its workloads along") {
     Queues world;
     world.put(cluster_queues, R"({apiVersion: kueue.x-k8s.io/v1beta2, metadata: {name: other},

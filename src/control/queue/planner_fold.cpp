@@ -71,6 +71,25 @@ std::string own_id(const kube::Object& object) {
            object.key.ns + "/" + object.key.name;
 }
 
+bool chooses_namespaces(const kube::Object& workload) {
+    const auto& sets = workload.value["spec"]["podSets"].items();
+    return std::any_of(sets.begin(), sets.end(), [](const Value& set) {
+        return selects_namespaces(set["template"]["spec"]);
+    });
+}
+
+/// Whose neighbours may be other ones when a namespace comes or changes its labels.
+void add_who_chooses_namespaces(const kube::Cache& seen, std::set<api::Key>& keys) {
+    for (const kube::ObjectPtr& workload : seen.list(workloads)) {
+        if (chooses_namespaces(*workload)) keys.insert(workload->key);
+    }
+    for (const api::GroupResource& kind : {app_wrappers, old_app_wrappers}) {
+        for (const kube::ObjectPtr& wrapper : seen.list(kind)) {
+            if (queue_of_wrapper(*wrapper).empty()) keys.insert(wrapper->key);
+        }
+    }
+}
+
 /// Others could remove it although it is in use.
 bool is_unguarded(const kube::Object& object) {
     return !object.is_terminating() && !has_in_use_finalizer(object.value);
@@ -97,20 +116,21 @@ bool was_taken_back(const kube::Object& wrapper) {
 
 void QueuePlanner::fold(const kube::Cache& seen) {
     // What quotas and nodes are comes before what wants them, and that before the pods it has.
-    std::vector<api::Key> jobs_seen;
+    std::set<api::Key> jobs_seen;
     std::vector<api::Key> pods_seen;
+    if (std::exchange(namespaces_moved_, false)) add_who_chooses_namespaces(seen, jobs_seen);
     for (const api::Key& key : std::exchange(unfolded_, {})) {
         if (key.resource == limit_ranges) {
             // Pods of its namespace ask for other amounts now.
             for (const kube::ObjectPtr& workload : seen.list(workloads, key.ns))
-                jobs_seen.push_back(workload->key);
+                jobs_seen.insert(workload->key);
         } else if (key.resource == runtime_classes) {
             for (const kube::ObjectPtr& workload : seen.list(workloads))
-                jobs_seen.push_back(workload->key);
+                jobs_seen.insert(workload->key);
         } else if (key.resource == pods) {
             pods_seen.push_back(key);
         } else if (key.resource == workloads || is_app_wrapper(key.resource)) {
-            jobs_seen.push_back(key);
+            jobs_seen.insert(key);
         } else {
             fold_structure(seen, key, seen.find(key).get());
         }
