@@ -70,6 +70,17 @@ def test_a_pod_waits_behind_its_gate_and_runs_when_it_is_admitted(muster):
 
 
 @both
+def test_a_namespace_goes_with_the_group_that_runs_in_it(muster):
+    muster.apply(QUEUES)
+    muster.apply("---".join([member("a"), member("b")]))
+    for name in ("a", "b"):
+        muster.until(f"{name} runs", lambda name=name: phase(muster, name) == "Running")
+    muster.run("delete", "namespace", "sandbox", "--wait=false")
+    muster.until("it is gone", lambda: not muster.get("namespace", "sandbox"))
+    muster.until("the quota is free", lambda: muster.get("clusterqueue", "cluster-queue")["status"].get("reservingWorkloads", 0) == 0)
+
+
+@both
 def test_a_pod_that_is_put_out_is_deleted_and_told_why(muster):
     muster.apply(QUEUES)
     muster.apply(pod("alone", '["sh", "-c", "trap \'\' TERM; sleep 600 & wait; sleep 600"]', labels=""))
