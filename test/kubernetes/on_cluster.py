@@ -99,7 +99,8 @@ class OnCluster(Program):
 
     def _described(self, paths: list[str]) -> str:
         """What is there: names, since when each is deleted, who keeps it."""
-        found = [(path, each["metadata"]) for path in paths for each in self.cluster.request("GET", path)[1].get("items", [])]
+        answers = [(path, *self.cluster.request("GET", path)) for path in paths]
+        found = [(path, each["metadata"]) for path, status, listed in answers if status == 200 for each in listed["items"]]
         return "; ".join(f"{path}/{meta['name']} deleted {meta.get('deletionTimestamp')} kept by {meta.get('finalizers')}"
                          for path, meta in found)
 
@@ -110,7 +111,8 @@ class OnCluster(Program):
         cluster_wide = []
         for each in self._groups():
             version = each["preferredVersion"]["groupVersion"]
-            for kind in self.cluster.request("GET", f"/apis/{version}")[1].get("resources", []):
+            status, served = self.cluster.request("GET", f"/apis/{version}")  # 404 while its last definition goes.
+            for kind in served["resources"] if status == 200 else []:
                 if "deletecollection" in kind["verbs"]:
                     space = "/namespaces/{ns}" if kind["namespaced"] else ""
                     (paths if kind["namespaced"] else cluster_wide).append(f"/apis/{version}{space}/{kind['name']}")
