@@ -168,8 +168,16 @@ std::vector<kube::ObjectPtr> living_pods(const kube::Cache& seen, std::string_vi
     return found;
 }
 
-bool has_living_pods(const kube::Cache& seen, const kube::Object& workload) {
-    if (!living_pods(seen, workload.label(job_uid_label)).empty()) return true;
+std::vector<kube::ObjectPtr> workloads_of_pod(const kube::Cache& seen, const kube::Object& pod) {
+    const std::string_view name = workload_named_by(pod);
+    if (name.empty()) return {};
+    std::vector<kube::ObjectPtr> found = seen.by_index(workloads, pod.key.ns, first_slice_of, name);
+    if (auto one = seen.find({workloads, pod.key.ns, std::string(name)}))
+        found.push_back(std::move(one));
+    return found;
+}
+
+bool is_named_by_living_pods(const kube::Cache& seen, const kube::Object& workload) {
     const std::string_view first = first_slice_of(workload);
     for (const std::string_view name : {std::string_view(workload.key.name), first}) {
         if (name.empty()) continue;
@@ -179,6 +187,11 @@ bool has_living_pods(const kube::Cache& seen, const kube::Object& workload) {
             return true;
     }
     return false;
+}
+
+bool has_living_pods(const kube::Cache& seen, const kube::Object& workload) {
+    return !living_pods(seen, workload.label(job_uid_label)).empty() ||
+           is_named_by_living_pods(seen, workload);
 }
 
 bool owns_jobs(const kube::Cache& seen, std::string_view owner_uid) {

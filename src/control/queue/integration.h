@@ -154,8 +154,16 @@ api::Value* find_template(api::Value& object, const PodSet& pod_set);
 /// still live.
 std::vector<kube::ObjectPtr> living_pods(const kube::Cache& seen, std::string_view owner_uid);
 
+/// The Workloads that a pod may have been started for: the one that it names, and all slices after
+/// that one. Needs the index `first_slice_of` of Workloads.
+std::vector<kube::ObjectPtr> workloads_of_pod(const kube::Cache& seen, const kube::Object& pod);
+
+/// The other way round, of pods whose processes may still live. Needs the index
+/// `workload_named_by`.
+bool is_named_by_living_pods(const kube::Cache& seen, const kube::Object& workload);
+
 /// Some process that was started for the Workload may still live. What made the pods may be gone
-/// before them: then only their annotation tells. Needs the indexes `workload_named_by` of pods.
+/// before them: then only their annotation tells.
 bool has_living_pods(const kube::Cache& seen, const kube::Object& workload);
 
 /// A job or cluster that the owner made may still make pods: it is there and not being removed.

@@ -33,11 +33,7 @@ std::vector<api::Key> jobs_above(const JobKind& kind, const kube::Cache& seen,
         owner = controller_of(object->value);
     }
     // What stands between them may be gone before the pod: its annotation tells all the same.
-    const std::string_view named = workload_named_by(after != nullptr ? *after : *before);
-    if (named.empty()) return keys;
-    std::vector<kube::ObjectPtr> all = seen.by_index(workloads, ns, first_slice_of, named);
-    if (kube::ObjectPtr one = seen.find({workloads, ns, std::string(named)})) all.push_back(one);
-    for (const kube::ObjectPtr& workload : all) {
+    for (const auto& workload : workloads_of_pod(seen, after != nullptr ? *after : *before)) {
         const Value& job = controller_of(workload->value);
         const bool is_ours =
             find_job_kind_named(job["apiVersion"].text_or(""), job["kind"].text_or("")) == &kind;

@@ -137,7 +137,7 @@ bool is_quiet(const Pass& pass) {
     const bool counts_none =
         pass.kind.active.empty() || pass.job.value.path(pass.kind.active).integer_or(0) == 0;
     if (!counts_none || !living_pods(pass.seen, pass.job.uid).empty()) return false;
-    if (has_living_pods(pass.seen, *pass.workload)) return false;
+    if (is_named_by_living_pods(pass.seen, *pass.workload)) return false;
     // What starts without a field to suspend it is stopped by removing what it made.
     return !pass.kind.suspend.empty() || !owns_jobs(pass.seen, pass.job.uid);
 }

@@ -145,18 +145,11 @@ std::vector<api::Key> terminating_near(const kube::Cache& seen, const kube::Obje
                                        const kube::Object* after) {
     if (after != nullptr && !is_finished_pod(*after)) return {};
     const kube::Object& pod = after != nullptr ? *after : *before;
-    const std::string_view named = workload_named_by(pod);
-    const Value owner = controller_of(pod.value);
     std::vector<api::Key> keys;
-    if (!named.empty()) {
-        keys.push_back({workloads, pod.key.ns, std::string(named)});
-        // A pod tells of the first slice of its job; it may be another's now.
-        for (const kube::ObjectPtr& slice :
-             seen.by_index(workloads, pod.key.ns, first_slice_of, named))
-            keys.push_back(slice->key);
-        return keys;
-    }
-    if (owner.is_null()) return keys;  // Nobody's pod is no workload's.
+    for (const kube::ObjectPtr& workload : workloads_of_pod(seen, pod))
+        keys.push_back(workload->key);
+    if (!workload_named_by(pod).empty()) return keys;
+    if (controller_of(pod.value).is_null()) return keys;  // Nobody's pod is no workload's.
     for (const kube::ObjectPtr& workload : seen.list(workloads, pod.key.ns)) {
         if (workload->is_terminating()) keys.push_back(workload->key);
     }
