@@ -33,6 +33,14 @@ else()
   target_link_libraries(rocksdb INTERFACE -lrocksdb)
 endif()
 
+# The filter of system calls is made by `muster up` alone: no other command should load its library.
+add_library(seccomp INTERFACE)
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+  target_link_libraries(seccomp INTERFACE -l:libseccomp.a)
+else()
+  target_link_libraries(seccomp INTERFACE -lseccomp)
+endif()
+
 add_library(muster_warnings INTERFACE)
 target_compile_options(muster_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
   -Wnon-virtual-dtor -Wimplicit-fallthrough $<$<BOOL:${MUSTER_WERROR}>:-Werror>)

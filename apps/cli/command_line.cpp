@@ -45,6 +45,13 @@ void add_up(CLI::App& app, Chosen& chosen) {
     verb->add_option("--config", options->config, "A file of Kueue's Configuration");
     verb->add_option("--feature-gates", options->feature_gates,
                      "Kueue's feature gates: NAME=true|false,...");
+    verb->add_option("--shutdown-grace", options->shutdown_grace,
+                     "Seconds that pods have to end at a stop, at most")
+        ->capture_default_str()
+        ->check(CLI::Range(0, 86'400));
+    verb->add_flag("--allow-shared-uid", options->allow_shared_uid,
+                   "Where pods have no users of their own: run also other people's pods, as this "
+                   "user");
     verb->add_flag("--api-only", options->api_only,
                    "The API server alone, without controllers and nodes: for tests of controllers");
     add_log_flags(*verb);

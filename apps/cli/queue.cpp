@@ -1,5 +1,6 @@
 // apps/cli/queue.cpp - `muster why`, `queue` and `nodes`: what waits, for what, and what there is.
 #include <algorithm>
+#include <set>
 
 #include "api/json.h"
 #include "apps/cli/output.h"
@@ -153,6 +154,22 @@ int queue(Command& command, bool all_namespaces) {
     return 0;
 }
 
+/// What is not as it should be on a node, once for all nodes that say the same.
+std::string node_warnings(const std::vector<Value>& nodes) {
+    std::string text;
+    std::set<std::string> said;
+    for (const Value& node : nodes)
+        for (const Value& condition : node["status"]["conditions"].items()) {
+            const std::string_view type = condition["type"].text_or("");
+            const bool of_isolation =
+                type == "muster.dev/PodsHaveOwnUsers" || type == "muster.dev/LimitsEnforced";
+            if (!of_isolation || condition["status"].text_or("") != "False") continue;
+            const std::string message = condition["message"].text();
+            if (said.insert(message).second) text += "\nWarning: " + message + "\n";
+        }
+    return text;
+}
+
 int nodes(Command& command) {
     Session& session = command.session();
     const auto nodes = list(session, command.resources().named("nodes"), "");
@@ -182,6 +199,7 @@ int nodes(Command& command) {
         }
     }
     print(align(text, table_style));
+    print(node_warnings(nodes));
     return 0;
 }
 

@@ -49,6 +49,25 @@ agent::ImageMapping image_of(const std::string& path, const Value& image) {
     return mapping;
 }
 
+agent::HostPath host_path_of(const std::string& path, const Value& value) {
+    for (const auto& member : value.members())
+        if (member.key != "path" && member.key != "writable")
+            refuse(path, "hostPaths: no such field \"" + member.key +
+                             "\"; there are path and writable");
+    const Value& writable = value["writable"];
+    if (!value["path"].is_string() || !(writable.is_null() || writable.is_boolean()))
+        refuse(path, "hostPaths: each has a path, and may have `writable: true`");
+    return {value["path"].text(), writable.boolean_or(false)};
+}
+
+void read_limits(const std::string& path, const Value& document, Config& config) {
+    const Value& limit = document["podPidsLimit"];
+    if (limit.is_null()) return;
+    if (!limit.is_integer() || limit.as_integer() < 1 || limit.as_integer() > 4'194'304)
+        refuse(path, "podPidsLimit is a number of processes between 1 and 4194304");
+    config.pids_limit = limit.as_integer();
+}
+
 }  // namespace
 
 Config parse_config(const std::string& path, const std::string& text, const std::string& gates) {
@@ -59,6 +78,9 @@ Config parse_config(const std::string& path, const std::string& text, const std:
         if (document.value["apiVersion"].text_or("") != "muster.dev/v1alpha1") continue;
         for (const Value& image : document.value["images"].items())
             config.images.push_back(image_of(path, image));
+        for (const Value& each : document.value["hostPaths"].items())
+            config.host_paths.push_back(host_path_of(path, each));
+        read_limits(path, document.value, config);
     }
     const auto read = control::queue::read_configuration(text, gates);
     if (const auto* wrong = std::get_if<control::queue::WrongConfiguration>(&read)) {

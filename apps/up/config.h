@@ -1,6 +1,8 @@
 // apps/up/config.h - the file of --config: Kueue's Configuration and Muster's own.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,8 @@ struct Config {
     control::queue::Settings queues;  // See control/queue/configuration.h.
     control::queue::ProcessSettings process;
     std::vector<agent::ImageMapping> images;  // Before the usual ones.
+    std::vector<agent::HostPath> host_paths;  // Checked when the data folder is known.
+    std::optional<std::int64_t> pids_limit;   // Processes and threads of a pod.
 };
 
 /// Reads the text of the file `path` (named in errors). Beside what concerns the queues, Muster's
@@ -24,6 +28,10 @@ struct Config {
 ///     kind: Configuration
 ///     images:
 ///     - {pattern: "rayproject/ray*", environment: /opt/ray, variables: {KEY: value}}
+///     hostPaths:
+///     - {path: /data/models}
+///     - {path: /data/scratch, writable: true}
+///     podPidsLimit: 4096
 ///
 /// `gates` is what --feature-gates says. Throws Error that names every fault with its line and what
 /// is allowed.

@@ -26,6 +26,7 @@
 #include "apps/up/outside.h"
 #include "apps/up/process.h"
 #include "apps/up/process_metrics.h"
+#include "apps/up/shared_users.h"
 #include "apps/up/webhook_client.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -47,7 +48,7 @@ namespace {
 /// What changes in a burst is reconciled and decided in bundles: a sixth less work in all.
 constexpr Duration control_bundle = milliseconds(5);
 constexpr auto nodes_patience = std::chrono::seconds(15);
-constexpr auto pods_patience = std::chrono::seconds(45);
+constexpr auto pods_patience = std::chrono::seconds(15);  // Beyond what pods are given to end.
 
 Listen parse_address(const std::string& text) {
     const auto listen = parse_listen(text);
@@ -125,6 +126,10 @@ Prepared prepare(const UpOptions& options, const DataDirectory& data) {
         options.feature_gates);
     for (const std::string& warning : prepared.config.queues.warnings)
         log_warning("config", warning);
+    for (const agent::HostPath& each : prepared.config.host_paths)
+        if (const auto problem = agent::host_path_problem(each.path, data.path()); !problem.empty())
+            throw Error(Reason::bad_request, "--config " + options.config + ": hostPaths: " +
+                                                 each.path + ": " + problem);
     for (const std::string& section : prepared.config.process.given)
         log_warning("config", section +
                                   ": without effect: `muster up` serves everything on "
@@ -222,6 +227,8 @@ void Parts::make_server() {
     options.metrics = metrics_;
     add_process_metrics(metrics_);
     server_ = std::make_unique<apiserver::Server>(*store_, state_loop_, std::move(options));
+    if (network_.users().kind == agent::PodUsers::shared && !options_.allow_shared_uid)
+        server_->add_admission(refuse_pods_of_others());
     webhooks_ = std::make_unique<WebhookClient>(
         state_loop_, WebhookClient::Ways{[this](const std::string& host, int port) {
                                              return network_.dial(host, port);
@@ -273,6 +280,8 @@ void Parts::make_agent() {
         const auto ray = agent::ray_images(python);
         options.images.insert(options.images.begin(), ray.begin(), ray.end());
     }
+    options.host_paths = prepared_.config.host_paths;
+    options.pids_limit = prepared_.config.pids_limit.value_or(options.pids_limit);
     const auto& configured = prepared_.config.images;
     options.images.insert(options.images.begin(), configured.begin(), configured.end());
     agent_ = std::make_unique<agent::Agent>(std::move(options), network_, agent_loop_,
@@ -342,8 +351,12 @@ void Parts::stop(Pods pods) {
     started_ = false;
     if (pods == Pods::end) {
         auto ended = std::make_shared<std::promise<void>>();
-        agent_loop_.post([this, ended] { agent_->end_all([ended] { ended->set_value(); }); });
-        if (ended->get_future().wait_for(pods_patience) != std::future_status::ready)
+        const std::int64_t grace = options_.shutdown_grace;
+        agent_loop_.post([this, ended, grace] {
+            agent_->end_all(seconds(grace), [ended] { ended->set_value(); });
+        });
+        const auto patience = pods_patience + std::chrono::seconds(grace);
+        if (ended->get_future().wait_for(patience) != std::future_status::ready)
             log_warning("up", "some pods have not ended in time; the next start clears them up");
     }
     run_on(control_loop_, [this] { runner_->stop(); });
@@ -390,6 +403,8 @@ int run_up(const UpOptions& options) {
     const std::unique_ptr<agent::Network> network = agent::Network::open(data.path());
     const sigset_t signals = ending_signals();
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    if (network->users().kind == agent::PodUsers::shared)
+        log_warning("up", network->users().sentence);
     Parts parts(options, prepared, data, *network);
     parts.start();
     std::printf("ready\n");

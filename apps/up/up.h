@@ -1,6 +1,7 @@
 // apps/up/up.h - `muster up`: everything on this machine, in one process.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ struct UpOptions {
     std::vector<std::string> nodes;         // "NAME:cpu=8,memory=8Gi"; none: this machine.
     std::string config;                     // A file of Kueue's Configuration; may be empty.
     std::string feature_gates;              // "A=true,B=false"; not when the file has some.
+    std::int64_t shutdown_grace = 30;       // Seconds that pods have to end, at most.
+    bool allow_shared_uid = false;          // Others' pods may run as Muster's own user.
     bool api_only = false;                  // No controllers and no nodes: nothing acts by itself.
 };
 

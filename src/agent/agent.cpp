@@ -53,7 +53,7 @@ Agent::State::State(Options its_options, Network& its_network, net::AsioLoop& it
            machine,
            options,
            home_folder(),
-           network.rootless(),
+           network.users().kind,
            gpus,
            [this](const std::string& ns) { return names.services_in(ns); },
            [this](const std::string& node) { return nodes.address_of(node); },
@@ -69,6 +69,21 @@ void Agent::State::start() {
     nodes.start();
     watch_network();
     watch();
+    disk = std::make_unique<DiskKeeper>(
+        network, loop, [this] { return running_pods(); },
+        [this](const std::string& uid, const Verdict& verdict) {
+            const auto worker = workers.find(uid);
+            if (worker != workers.end()) worker->second->evict(verdict);
+        });
+    disk->start();
+}
+
+std::vector<DiskKeeper::Pod> Agent::State::running_pods() const {
+    std::vector<DiskKeeper::Pod> pods;
+    for (const auto& [uid, worker] : workers)
+        if (worker->seen().sandbox == PodSeen::Sandbox::up)
+            pods.push_back({uid, machine.pod_directory(uid), worker->pod()});
+    return pods;
 }
 
 void Agent::State::watch_network() {
@@ -278,24 +293,28 @@ void Agent::stop() {
     if (state_->network_watch) state_->loop.unwatch(*state_->network_watch);
     state_->network_watch.reset();
     state_->watchers.clear();
+    state_->disk.reset();
     state_->workers.clear();
     state_->machine.let_go();
     state_->dns.reset();
     state_->forwarder.reset();
 }
 
-void Agent::end_all(std::function<void()> done) {
+void Agent::end_all(Duration most, std::function<void()> done) {
     State& state = *state_;
     state.stopped = true;
     state.watchers.clear();
-    std::vector<std::string> running;
+    state.disk.reset();
+    std::vector<PodWorker*> running;
     for (const auto& [uid, worker] : state.workers)
-        if (worker->seen().sandbox == PodSeen::Sandbox::up) running.push_back(uid);
-    state.workers.clear();
+        if (worker->seen().sandbox == PodSeen::Sandbox::up) running.push_back(worker.get());
     state.ending = static_cast<int>(running.size());
     if (running.empty()) return state.loop.post(std::move(done));
-    for (const std::string& uid : running)
-        state.machine.end_sandbox(uid, [self = state_, done] {
+    log_info("agent", "waiting for " + std::to_string(running.size()) +
+                          (running.size() == 1 ? " pod" : " pods") + " to end, at most " +
+                          go_duration(most));
+    for (PodWorker* worker : running)
+        worker->shut_down(most, [self = state_, done] {
             if (--self->ending == 0) done();
         });
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/host_path.h"
 #include "agent/network.h"
 #include "base/loop.h"
 #include "kube/transport.h"
@@ -49,6 +50,8 @@ struct Options {
     std::string data_directory;  // Absolute. The agent's part is below "agent/".
     std::vector<NodeDeclaration> nodes;
     std::vector<ImageMapping> images = usual_images();  // The first that matches counts.
+    std::vector<HostPath> host_paths;                   // No other can be mounted.
+    std::int64_t pids_limit = 4096;                     // Of a pod, threads included.
     std::string certificate_authority_pem;              // What pods find as ca.crt.
     std::string version = "v1.36.0";                    // kubeletVersion in the Node objects.
     /// The pods' network had to be made anew: what listened in it must listen again.
@@ -86,9 +89,9 @@ public:
     /// they end by themselves after ten minutes.
     void stop();
 
-    /// Ends every pod and removes its traces (a clean stop of `muster up`). `done` runs on the loop
-    /// when no process is left.
-    void end_all(std::function<void()> done);
+    /// Ends every pod (a clean stop of `muster up`): preStop hooks run, and each has its grace
+    /// period, but `most` at most. `done` runs on the loop when no process is left.
+    void end_all(Duration most, std::function<void()> done);
 
     /// The service for the API server, whose responders live on `caller`.
     std::unique_ptr<NodeService> make_service(Loop& caller);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent/disk_keeper.h"
 #include "agent/dns_server.h"
 #include "agent/event_writer.h"
 #include "agent/forwarder.h"
@@ -34,6 +35,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
     void end_orphans();
     void take_run(const std::string& uid, const RunReport& report);
     void names_changed();
+    std::vector<DiskKeeper::Pod> running_pods() const;
     void watch_network();
     void network_lost();
     void make_network_again();
@@ -53,6 +55,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
     GpuTable gpus;
     std::unique_ptr<DnsServer> dns;
     std::unique_ptr<Forwarder> forwarder;
+    std::unique_ptr<DiskKeeper> disk;
     PodHost host;
     std::map<std::string, std::unique_ptr<PodWorker>> workers;  // By uid.
     std::map<std::pair<std::string, std::string>, std::string> uids;

@@ -79,11 +79,14 @@ ContainerLimits limits_of(const Value& pod, const Value& container) {
 }
 
 Value to_value(const ContainerLimits& limits) {
-    return Value::object({{"cpuMilli", limits.cpu_milli}, {"memoryBytes", limits.memory_bytes}});
+    return Value::object({{"cpuMilli", limits.cpu_milli},
+                          {"memoryBytes", limits.memory_bytes},
+                          {"processes", limits.processes}});
 }
 
 ContainerLimits container_limits_of(const Value& value) {
-    return {value["cpuMilli"].integer_or(0), value["memoryBytes"].integer_or(0)};
+    return {value["cpuMilli"].integer_or(0), value["memoryBytes"].integer_or(0),
+            value["processes"].integer_or(0)};
 }
 
 CgroupFolders cgroup_folders(std::string_view mountinfo, std::string_view own) {
@@ -108,12 +111,13 @@ CgroupFolders cgroup_folders(std::string_view mountinfo, std::string_view own) {
         };
         take("cpu", folders.cpu, folders.cpu_mount);
         take("memory", folders.memory, folders.memory_mount);
+        take("pids", folders.pids, folders.pids_mount);
     }
     const auto path = own_path(own, "");
     if (!folders.cpu.empty() || !folders.memory.empty() || !unified || !path) return folders;
     folders.version = CgroupVersion::two;
-    folders.cpu = folders.memory = folder_of(*unified, *path);
-    folders.cpu_mount = folders.memory_mount = unified->place;
+    folders.cpu = folders.memory = folders.pids = folder_of(*unified, *path);
+    folders.cpu_mount = folders.memory_mount = folders.pids_mount = unified->place;
     return folders;
 }
 
@@ -135,6 +139,11 @@ std::vector<CgroupSetting> memory_settings(CgroupVersion version, std::int64_t b
                 {"memory.swap.max", "0", false},
                 {"memory.oom.group", "1", false}};
     return {{"memory.limit_in_bytes", limit}, {"memory.memsw.limit_in_bytes", limit, false}};
+}
+
+std::vector<CgroupSetting> pids_settings(std::int64_t processes) {
+    if (processes <= 0) return {};
+    return {{"pids.max", std::to_string(processes)}};
 }
 
 const char* memory_kills_file(CgroupVersion version) {

@@ -17,6 +17,7 @@ enum class CgroupVersion { one, two };
 struct ContainerLimits {
     std::int64_t cpu_milli = 0;
     std::int64_t memory_bytes = 0;
+    std::int64_t processes = 0;  // With threads.
     friend bool operator==(const ContainerLimits&, const ContainerLimits&) = default;
 };
 
@@ -30,9 +31,11 @@ struct CgroupFolders {
     CgroupVersion version = CgroupVersion::one;
     std::string cpu;     // Absolute; empty: there is no such hierarchy.
     std::string memory;  // The same as `cpu` in version 2.
+    std::string pids;
     // Where the hierarchies are mounted: a container sees its own group there.
     std::string cpu_mount;
     std::string memory_mount;
+    std::string pids_mount;
 };
 
 /// Reads /proc/self/mountinfo and /proc/self/cgroup. Version 1 where its controllers are mounted,
@@ -48,6 +51,8 @@ struct CgroupSetting {
 };
 std::vector<CgroupSetting> cpu_settings(CgroupVersion version, std::int64_t milli);
 std::vector<CgroupSetting> memory_settings(CgroupVersion version, std::int64_t bytes);
+
+std::vector<CgroupSetting> pids_settings(std::int64_t processes);
 
 /// The file that counts what was killed for want of memory, and the count in it.
 const char* memory_kills_file(CgroupVersion version);

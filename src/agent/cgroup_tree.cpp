@@ -1,6 +1,7 @@
 // agent/cgroup_tree.cpp - see cgroup_tree.h.
 #include "agent/cgroup_tree.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -105,6 +106,8 @@ void claim_old(CgroupTree& tree, const CgroupFolders& folders, const std::string
     };
     tree.cpu = claim(folders.cpu, "cpu");
     tree.memory = claim(folders.memory, "memory");
+    std::string problem;  // The limit of the user counts processes where no group does.
+    if (!folders.pids.empty()) tree.pids = claim_below(folders.pids, name, problem);
 }
 
 void claim_new(CgroupTree& tree, const CgroupFolders& folders, const std::string& name) {
@@ -117,6 +120,9 @@ void claim_new(CgroupTree& tree, const CgroupFolders& folders, const std::string
         if (!own.empty()) problem = allow_below(own);
         if (!problem.empty()) continue;
         tree.cpu = tree.memory = own;
+        const bool counts = write_setting(folder + "/cgroup.subtree_control", "+pids").empty() &&
+                            write_setting(own + "/cgroup.subtree_control", "+pids").empty();
+        if (counts) tree.pids = own;
         return;
     }
     tree.problem = "cpu and memory are not limited: " + problem +
@@ -132,6 +138,7 @@ CgroupTree claim_cgroups(const std::string& name) {
     tree.version = folders.version;
     tree.cpu_mount = folders.cpu_mount;
     tree.memory_mount = folders.memory_mount;
+    tree.pids_mount = folders.pids_mount;
     if (folders.version == CgroupVersion::one)
         claim_old(tree, folders, name);
     else
@@ -147,9 +154,11 @@ RunGroup make_run_group(const CgroupTree& tree, const std::string& pod, const st
         if (base.empty() || settings.empty()) return std::string();
         const std::string above = base + "/" + pod;
         const std::string folder = above + "/" + run;
-        if (::mkdir(above.c_str(), 0755) == 0 && tree.version == CgroupVersion::two)
+        if (::mkdir(above.c_str(), 0755) == 0 && tree.version == CgroupVersion::two) {
             if (const std::string problem = allow_below(above); !problem.empty())
                 throw Error(Reason::internal_error, "cannot limit the container: " + problem);
+            if (!tree.pids.empty()) write_setting(above + "/cgroup.subtree_control", "+pids");
+        }
         if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
             throw Error(Reason::internal_error, "cannot limit the container: cannot make " +
                                                     folder + ": " + std::strerror(errno));
@@ -158,7 +167,8 @@ RunGroup make_run_group(const CgroupTree& tree, const std::string& pod, const st
             if (!problem.empty() && setting.must)
                 throw Error(Reason::internal_error, "cannot limit the container: " + problem);
         }
-        if (group.folders.empty() || group.folders.front() != folder) {
+        const auto& known = group.folders;
+        if (std::find(known.begin(), known.end(), folder) == known.end()) {
             group.folders.push_back(folder);
             group.mounts.push_back({folder, mount, true});
         }
@@ -167,6 +177,11 @@ RunGroup make_run_group(const CgroupTree& tree, const std::string& pod, const st
     add(tree.cpu, tree.cpu_mount, cpu_settings(tree.version, limits.cpu_milli));
     group.memory =
         add(tree.memory, tree.memory_mount, memory_settings(tree.version, limits.memory_bytes));
+    const std::string pids = add(tree.pids, tree.pids_mount, pids_settings(limits.processes));
+    group.counts_processes = !pids.empty();
+    // All containers of the pod together have no more.
+    for (const CgroupSetting& setting : pids_settings(limits.processes))
+        if (!pids.empty()) write_setting(tree.pids + "/" + pod + "/" + setting.file, setting.value);
     return group;
 }
 
@@ -189,12 +204,12 @@ void remove_run_group(const RunGroup& group) {
 }
 
 void remove_pod_groups(const CgroupTree& tree, const std::string& pod) {
-    for (const std::string& base : {tree.cpu, tree.memory})
+    for (const std::string& base : {tree.cpu, tree.memory, tree.pids})
         if (!base.empty()) remove_group(base + "/" + pod);
 }
 
 void remove_groups(const CgroupTree& tree) {
-    for (const std::string& base : {tree.cpu, tree.memory})
+    for (const std::string& base : {tree.cpu, tree.memory, tree.pids})
         if (!base.empty()) remove_group(base);
 }
 

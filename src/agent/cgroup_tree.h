@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "agent/cgroup.h"
-#include "agent/container_root.h"
+#include "agent/root_plan.h"
 
 namespace muster::agent {
 
@@ -16,6 +16,8 @@ struct CgroupTree {
     std::string memory;
     std::string cpu_mount;
     std::string memory_mount;
+    std::string pids;  // Empty: the number of processes is limited otherwise.
+    std::string pids_mount;
     std::string problem;  // Why not all limits are enforced: a clause for the node's condition.
 
     bool enforces_all() const { return !cpu.empty() && !memory.empty(); }
@@ -30,6 +32,7 @@ struct RunGroup {
     std::vector<std::string> folders;  // To be entered; empty: nothing is limited.
     std::string memory;                // The one that counts kills; empty: none.
     std::vector<BindMount> mounts;     // What the container sees of them, as in a cluster.
+    bool counts_processes = false;     // The number of processes is limited.
 };
 
 /// Makes the group with its limits; `pod` and `run` become folder names. Throws Error when the

@@ -10,10 +10,12 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,9 +24,12 @@
 
 #include "agent/cgroup_tree.h"
 #include "agent/container_root.h"
+#include "agent/files.h"
 #include "agent/identity.h"
+#include "agent/seccomp_profile.h"
 #include "agent/unix_socket.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace muster::agent {
 
@@ -78,12 +83,14 @@ struct Command {
     std::vector<std::string> variables;
     std::string directory;
     Identity identity;
+    std::int64_t processes = 0;  // At most so many of its user; 0: a control group counts them.
     bool terminal = false;
 };
 
 Command command_of(const api::Value& spec, const api::Value& what, const api::Value& terminal) {
     Command command{texts_of(what["argv"]), texts_of(spec["env"]), spec["cwd"].text(),
-                    identity_of(spec["identity"]), terminal.boolean_or(false)};
+                    identity_of(spec["identity"]), spec["processes"].integer_or(0),
+                    terminal.boolean_or(false)};
     const auto names_terminal = [](const std::string& each) { return each.starts_with("TERM="); };
     if (command.terminal &&
         std::none_of(command.variables.begin(), command.variables.end(), names_terminal))
@@ -91,9 +98,39 @@ Command command_of(const api::Value& spec, const api::Value& what, const api::Va
     return command;
 }
 
+/// Processes are counted by user and user namespace, so no other pod is counted with this one.
+void limit_processes(std::int64_t count) {
+    if (count <= 0) return;
+    const auto most = static_cast<rlim_t>(count);
+    const rlimit limit{most, most};
+    if (::setrlimit(RLIMIT_NPROC, &limit) != 0)
+        throw Error(Reason::internal_error,
+                    std::string("cannot limit the number of processes: ") + std::strerror(errno));
+}
+
+/// Leaves the privileges of the pod's init behind.
+void confine(const Identity& identity, const Descriptor& users,
+             const std::vector<sock_filter>& filter) {
+    // A change of user forgets what its parent's death means to a process.
+    int parent_death = 0;
+    ::prctl(PR_GET_PDEATHSIG, &parent_death);
+    become(identity, users);
+    ::prctl(PR_SET_PDEATHSIG, parent_death);
+    obey(filter);
+}
+
+/// Who is to be killed first when the machine is out of memory: never Muster itself.
+void set_out_of_memory_score(const api::Value& spec) {
+    const std::int64_t own =
+        parse_integer(trim(read_file("/proc/self/oom_score_adj").value_or("0"))).value_or(0);
+    const std::int64_t wanted = std::max(own, spec["oomScoreAdj"].integer_or(own));
+    if (wanted != own) write_file("/proc/self/oom_score_adj", std::to_string(wanted));
+}
+
 /// What the command itself does before it is the command. Says on `trouble` why it could not be.
-[[noreturn]] void become_command(Command command, int trouble) {
-    auto& [arguments, variables, directory, identity, terminal] = command;
+[[noreturn]] void become_command(Command command, const Confinement& confinement, int users,
+                                 int trouble) {
+    auto& [arguments, variables, directory, identity, processes, terminal] = command;
     restore_signals();
     ::setsid();
     if (terminal) ::ioctl(0, TIOCSCTTY, 0);
@@ -106,11 +143,8 @@ Command command_of(const api::Value& spec, const api::Value& what, const api::Va
         give_up("the container has no command, and images are not read: set `command`");
     }
     try {
-        // A change of user forgets what its parent's death means to it.
-        int parent_death = 0;
-        ::prctl(PR_GET_PDEATHSIG, &parent_death);
-        become(identity);
-        ::prctl(PR_SET_PDEATHSIG, parent_death);
+        limit_processes(processes);
+        confine(identity, Descriptor(users), confinement.filter);
     } catch (const Error& error) {
         say(trouble, error.what());
         ::_exit(127);
@@ -190,20 +224,35 @@ void close_all_but(std::vector<int> kept) {
     ::close_range(from, ~0U, 0);
 }
 
-/// Puts descriptors at 0, 1, 2 and 3, of which the last closes itself; nothing else stays open.
-void arrange(const std::array<int, 4>& descriptors) {
-    std::array<int, 4> high{};
-    for (std::size_t i = 0; i < 4; ++i)
-        high[i] = ::fcntl(descriptors[i], F_DUPFD, 10);
-    for (std::size_t i = 0; i < 4; ++i)
-        ::dup2(high[i], static_cast<int>(i));
-    ::close_range(4, ~0U, 0);
-    ::fcntl(3, F_SETFD, FD_CLOEXEC);
+constexpr int kTroubleFd = 3;
+constexpr int kUsersFd = 4;
+
+/// Puts descriptors at 0 and what follows; those of kTroubleFd and kUsersFd close themselves when
+/// the command begins. Nothing else stays open.
+void arrange(const std::array<int, 5>& descriptors) {
+    std::array<int, 5> high{};
+    for (std::size_t i = 0; i < high.size(); ++i)
+        high[i] = descriptors[i] >= 0 ? ::fcntl(descriptors[i], F_DUPFD, 10) : -1;
+    for (std::size_t i = 0; i < high.size(); ++i) {
+        const int place = static_cast<int>(i);
+        if (high[i] >= 0)
+            ::dup2(high[i], place);
+        else
+            ::close(place);
+    }
+    ::close_range(kUsersFd + 1, ~0U, 0);
+    for (const int fd : {kTroubleFd, kUsersFd})
+        ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+/// Where the pod's user namespace is after `arrange`.
+int users_after_arranging(const Confinement& confinement) {
+    return confinement.users ? kUsersFd : -1;
 }
 
 /// Makes a terminal of the container that this process is in, gives its master away over `socket`
 /// and returns the command's end: there its name is true.
-Descriptor make_terminal(int socket, const Identity& identity) {
+Descriptor make_terminal(int socket, std::int64_t owner) {
     const Descriptor master(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
     if (!master || ::unlockpt(master.get()) != 0)
         throw Error(Reason::internal_error,
@@ -212,11 +261,15 @@ Descriptor make_terminal(int socket, const Identity& identity) {
     if (!own || !send_message(socket, "terminal", {master.get()}))
         throw Error(Reason::internal_error,
                     std::string("cannot open the terminal: ") + std::strerror(errno));
-    if (!identity.nested && identity.user != 0 &&
-        ::fchown(own.get(), static_cast<uid_t>(identity.user), static_cast<gid_t>(-1)) != 0)
+    if (owner >= 0 && ::fchown(own.get(), static_cast<uid_t>(owner), static_cast<gid_t>(-1)) != 0)
         throw Error(Reason::internal_error,
                     std::string("cannot give the terminal away: ") + std::strerror(errno));
     return own;
+}
+
+/// The container's user as this process sees it; -1: they are the same.
+std::int64_t owner_of(const api::Value& spec, const Identity& identity) {
+    return outside_of(id_map_of(spec["root"]["ids"]).users, identity.user);
 }
 
 /// The container's ends of what start_container made.
@@ -228,22 +281,33 @@ struct ContainerEnds {
     Descriptor terminal;  // Empty: none.
 };
 
+/// A container's first process passes signals on to whatever user its command is.
+Identity identity_of_init() {
+    return {0, 0, {}, Capabilities{1} << CAP_KILL};
+}
+
 /// The life of a container's first process.
 [[noreturn]] void be_container_init(const api::Value& spec, const std::vector<std::string>& groups,
-                                    ContainerEnds ends) {
+                                    const Confinement& confinement, ContainerEnds ends) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::prctl(PR_SET_NAME, "muster-init");
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // Where it is not process 1 anyway.
     ::setsid();
     const int status = ends.status.release();
-    close_all_but(
-        {status, ends.input.get(), ends.output.get(), ends.error.get(), ends.terminal.get()});
+    close_all_but({status, ends.input.get(), ends.output.get(), ends.error.get(),
+                   ends.terminal.get(), confinement.users.get()});
     try {
+        set_out_of_memory_score(spec);
         enter_groups(groups);
+        if (::unshare(CLONE_NEWCGROUP) != 0)
+            throw Error(Reason::internal_error,
+                        std::string("cannot make a namespace of control groups: ") +
+                            std::strerror(errno));
         enter_root(root_plan_of(spec["root"]));
         const Command command = command_of(spec, spec, spec["tty"]);
         if (ends.terminal) {
-            ends.output = make_terminal(ends.terminal.get(), command.identity);
+            ends.output =
+                make_terminal(ends.terminal.get(), owner_of(spec, command.identity));
             ends.terminal.reset();
         }
         Pipe trouble = make_pipe();
@@ -252,17 +316,20 @@ struct ContainerEnds {
         if (child == 0) {
             const int null = ::open("/dev/null", O_RDONLY);
             const int out = ends.output.get();
+            const int in = ends.input ? ends.input.get() : null;
+            const int users = confinement.users.get();
             if (command.terminal)
-                arrange({out, out, out, trouble.write.get()});
+                arrange({out, out, out, trouble.write.get(), users});
             else
-                arrange({ends.input ? ends.input.get() : null, out, ends.error.get(),
-                         trouble.write.get()});
-            become_command(command, 3);
+                arrange({in, out, ends.error.get(), trouble.write.get(), users});
+            become_command(command, confinement, users_after_arranging(confinement), kTroubleFd);
         }
         child_of_init[0] = child;
         pass_signals_on();
         trouble.write.reset();
         ends = {};
+        // It lives beside the pod's processes, so it has no more of the machine than they have.
+        confine(identity_of_init(), confinement.users, confinement.filter);
         const std::string text = trouble_of(trouble.read);
         say(status, text.empty() ? "started " + std::to_string(child) : "failed " + text);
         const int ended = wait_for(child);
@@ -280,10 +347,13 @@ int open_process(pid_t pid) {
     return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
 }
 
-/// The processes of this pod, in a mount that nobody else sees; none where that is not allowed.
+/// The processes of this pod, as its init sees them.
 Descriptor own_processes() {
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount("proc", "/proc", "proc", 0, nullptr) != 0) return {};
-    return Descriptor(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    Descriptor processes(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!processes)
+        throw Error(Reason::internal_error,
+                    std::string("cannot open the pod's /proc: ") + std::strerror(errno));
+    return processes;
 }
 
 /// Whoever enters a namespace of mounts stands at that namespace's own root, which is not the
@@ -306,16 +376,16 @@ void stand_at_root(const Descriptor& processes, pid_t container) {
 void enter_container(int process, const Joining& joining) {
     const Descriptor processes = own_processes();
     const bool shared = joining.spec["sharePid"].boolean_or(false);
-    if (::setns(process, CLONE_NEWNS | (shared ? 0 : CLONE_NEWPID)) != 0)
+    if (::setns(process, CLONE_NEWNS | CLONE_NEWCGROUP | (shared ? 0 : CLONE_NEWPID)) != 0)
         throw Error(Reason::internal_error,
                     std::string("cannot enter the container: ") + std::strerror(errno));
-    if (processes) stand_at_root(processes, joining.container);
+    stand_at_root(processes, joining.container);
 }
 
 /// The life of what waits for a joined command.
 [[noreturn]] void be_joiner(int process, const Joining& joining, int status) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    std::vector<int> kept{process, status};
+    std::vector<int> kept{process, status, joining.confinement.users.get()};
     for (const Descriptor& each : joining.descriptors)
         kept.push_back(each.get());
     close_all_but(std::move(kept));
@@ -323,22 +393,26 @@ void enter_container(int process, const Joining& joining) {
     pid_t child = -1;
     try {
         trouble = make_pipe();
+        set_out_of_memory_score(joining.spec);
         enter_groups(joining.groups);
         enter_container(process, joining);
         const Command command = command_of(joining.spec, joining.request, joining.request["tty"]);
         const auto given = [&joining](std::size_t at) { return joining.descriptors[at].get(); };
         Descriptor terminal;
-        if (command.terminal) terminal = make_terminal(given(0), command.identity);
+        if (command.terminal)
+            terminal = make_terminal(given(0), owner_of(joining.spec, command.identity));
         child = ::fork();
         if (child < 0) throw Error(Reason::internal_error, "cannot fork");
         if (child == 0) {
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // Ending the joiner ends the command.
             const int own = terminal.get();
+            const int users = joining.confinement.users.get();
             if (command.terminal)
-                arrange({own, own, own, trouble.write.get()});
+                arrange({own, own, own, trouble.write.get(), users});
             else
-                arrange({given(0), given(1), given(2), trouble.write.get()});
-            become_command(command, 3);
+                arrange({given(0), given(1), given(2), trouble.write.get(), users});
+            become_command(command, joining.confinement,
+                           users_after_arranging(joining.confinement), kTroubleFd);
         }
         for (const Descriptor& each : joining.descriptors)
             ::close(each.get());
@@ -356,7 +430,8 @@ void enter_container(int process, const Joining& joining) {
 
 }  // namespace
 
-Started start_container(const api::Value& spec, const std::vector<std::string>& groups) {
+Started start_container(const api::Value& spec, const std::vector<std::string>& groups,
+                        const Confinement& confinement) {
     Started started;
     ContainerEnds ends;
     const auto join_ends = [](Descriptor& ours, Descriptor& theirs, bool to_container) {
@@ -383,7 +458,7 @@ Started start_container(const api::Value& spec, const std::vector<std::string>& 
     if (pid < 0)
         throw Error(Reason::internal_error,
                     std::string("cannot make a container's namespaces: ") + std::strerror(errno));
-    if (pid == 0) be_container_init(spec, groups, std::move(ends));
+    if (pid == 0) be_container_init(spec, groups, confinement, std::move(ends));
     started.pid = static_cast<pid_t>(pid);
     return started;
 }

@@ -1,9 +1,11 @@
 // agent/container_process.h - the first process of a container, and processes that join one.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include <linux/filter.h>
 #include <sys/types.h>
 
 #include "agent/descriptor.h"
@@ -21,10 +23,17 @@ struct Started {
     Descriptor status;    // Lines: "started PID", "exited CODE SIGNAL" or "failed TEXT".
 };
 
+/// What keeps the processes of a pod where they belong.
+struct Confinement {
+    Descriptor users;                  // The pod's user namespace; empty: each has one of its own.
+    std::vector<sock_filter> filter;   // The system calls that they may make.
+};
+
 /// Starts a container: a process in mount and (unless `sharePid`) pid namespaces of its own that
 /// enters the control groups and the root, runs the command as its child, passes signals on, and
 /// tells how it ended. Throws Error.
-Started start_container(const api::Value& spec, const std::vector<std::string>& groups);
+Started start_container(const api::Value& spec, const std::vector<std::string>& groups,
+                        const Confinement& confinement);
 
 /// A command that joins a container.
 struct Joining {
@@ -32,6 +41,7 @@ struct Joining {
     const api::Value& spec;
     const api::Value& request;  // argv, tty
     const std::vector<std::string>& groups;
+    const Confinement& confinement;
     const std::vector<Descriptor>& descriptors;  // in, out, error; with tty: a socket.
 };
 

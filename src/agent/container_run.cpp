@@ -12,8 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/container_process.h"
-#include "agent/container_root.h"
+#include "agent/root_plan.h"
 #include "agent/files.h"
 #include "agent/unix_socket.h"
 #include "base/text.h"
@@ -105,7 +104,8 @@ bool LineReader::read(const std::function<void(std::string_view)>& each) {
 }
 
 /// The container sees its own control group as the machine's, as in a cluster.
-void ContainerRun::start(const CgroupTree& groups, const std::string& pod) {
+void ContainerRun::start(const CgroupTree& groups, const std::string& pod,
+                         const Confinement& confinement) {
     group = make_run_group(groups, pod, name + "." + std::to_string(attempt),
                            container_limits_of(spec["limits"]));
     if (!group.mounts.empty()) {
@@ -113,7 +113,8 @@ void ContainerRun::start(const CgroupTree& groups, const std::string& pod) {
         root.mounts.insert(root.mounts.end(), group.mounts.begin(), group.mounts.end());
         spec.set("root", to_value(root));
     }
-    Started started = start_container(spec, group.folders);
+    if (group.counts_processes) spec.set("processes", 0);
+    Started started = start_container(spec, group.folders, confinement);
     pid = started.pid;
     status = LineReader(std::move(started.status));
     output = std::move(started.output);

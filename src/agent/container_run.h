@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "agent/cgroup_tree.h"
+#include "agent/container_process.h"
 #include "agent/descriptor.h"
 #include "agent/log_file.h"
 #include "api/value.h"
@@ -56,8 +57,8 @@ struct ContainerRun {
     std::vector<OutputWatcher> watchers;
     bool running = false;
 
-    /// Starts it, or throws Error. `groups` limit it.
-    void start(const CgroupTree& groups, const std::string& pod);
+    /// Starts it, or throws Error. `groups` limit it, `confinement` keeps it in.
+    void start(const CgroupTree& groups, const std::string& pod, const Confinement& confinement);
     /// What must be waited for.
     void add_polls(std::vector<pollfd>& waits) const;
     /// Takes what it wrote: into the log and to the watchers.

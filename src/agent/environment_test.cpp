@@ -144,7 +144,7 @@ TEST_CASE("volumes become files, folders and paths; their problems are the kubel
          {"serviceAccountToken":{"path":"token","expirationSeconds":3607}},
          {"downwardAPI":{"items":[{"path":"ns","fieldRef":{"fieldPath":"metadata.namespace"}}]}}]}}
       ]}})");
-    const VolumesPlan plan = plan_volumes(pod, sources, place());
+    VolumesPlan plan = plan_volumes(pod, sources, place());
     CHECK(plan.problem == "");
     REQUIRE(plan.volumes.size() == 5);
     CHECK(plan.volumes[0].kind == VolumePlan::Kind::folder);
@@ -163,12 +163,15 @@ TEST_CASE("volumes become files, folders and paths; their problems are the kubel
 },
       {"name":"h","mountPath":"/h","readOnly":true},{"name":"e","mountPath":"/up","subPath":"../.."}]
 })json");
+    admit_machine_paths(plan, {{"/", false}, {"/data", true}});
     const auto mounts = plan_mounts(container, plan, "/pod/volumes", {{"A", "sub"}});
     REQUIRE(mounts.size() == 4);
     CHECK(mounts[0].target == "/h");
     CHECK(mounts[0].read_only);
-    CHECK(mounts[1].source == "/pod/volumes/e");  // A subPath does not leave its volume.
-    CHECK(mounts[2].source == "/pod/volumes/e/sub");
+    CHECK(mounts[0].inside.empty());
+    CHECK(mounts[1].source == "/pod/volumes/e");
+    CHECK(mounts[1].inside == std::vector<std::string>{"../.."});  // Refused when it is mounted.
+    CHECK(mounts[2].inside == std::vector<std::string>{"sub"});
     CHECK(mounts[3].read_only);  // Config maps are not written to.
 
     const auto problem = [](const std::string& volume) {
@@ -177,6 +180,39 @@ TEST_CASE("volumes become files, folders and paths; their problems are the kubel
     CHECK(problem(R"({"name":"v","secret":{"secretName":"s"}})") ==
           "MountVolume.SetUp failed for volume \"v\" : secret \"s\" not found");
     CHECK(problem(R"({"name":"v","nfs":{"server":"x"}})").find("nfs") != std::string::npos);
+}
+
+TEST_CASE("a hostPath is mounted only beneath a path that the machine allows") {
+    const auto planned = [](const std::string& path, std::vector<HostPath> allowed) {
+        VolumesPlan plan = plan_volumes(
+            json(R"({"spec":{"volumes":[{"name":"h","hostPath":{"path":")" + path + "\"}}]}}"), {},
+            place());
+        admit_machine_paths(plan, allowed);
+        return plan;
+    };
+    const std::vector<HostPath> allowed{{"/data", false}, {"/data/scratch", true}};
+    const VolumesPlan models = planned("//data/models/", allowed);
+    CHECK(models.problem == "");
+    CHECK(models.volumes[0].machine_root == "/data");
+    CHECK(models.volumes[0].machine_inside == "models");
+    CHECK(models.volumes[0].machine_read_only);
+    const VolumesPlan scratch = planned("/data/scratch", allowed);
+    CHECK(scratch.volumes[0].machine_root == "/data/scratch");
+    CHECK(scratch.volumes[0].machine_inside == "");
+    CHECK_FALSE(scratch.volumes[0].machine_read_only);
+    for (const char* path : {"/", "/database", "/etc/shadow", "", "data"})
+        CHECK(planned(path, allowed).problem.find("is not allowed on this machine") !=
+              std::string::npos);
+    CHECK(planned("/data", {}).problem.find("hostPaths") != std::string::npos);
+}
+
+TEST_CASE("the machine's own paths cannot be given to pods") {
+    const std::string data = "/var/lib/muster";
+    CHECK(host_path_problem("/tmp", data) == "");
+    CHECK(host_path_problem("/tmp/not-there-yet", data) == "");
+    for (const char* path : {"", "tmp", "/", "/tmp/", "/tmp/../etc", "/tmp//x", "/proc/1", "/sys",
+                             "/dev/null", "/run", "/var/lib/muster", "/var/lib/muster/pki", "/var"})
+        CHECK_FALSE(host_path_problem(path, data).empty());
 }
 
 TEST_CASE("images are matched by name, without tag and usual registry") {

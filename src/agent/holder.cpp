@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <functional>
+#include <set>
 #include <vector>
 
 #include <arpa/inet.h>
@@ -29,7 +31,11 @@
 #include "agent/listening.h"
 #include "agent/netlink.h"
 #include "agent/network.h"
+#include "agent/pod_chores.h"
 #include "agent/pod_init.h"
+#include "agent/pod_users.h"
+#include "agent/seccomp_profile.h"
+#include "agent/subordinate_ids.h"
 #include "agent/unix_socket.h"
 #include "api/json.h"
 #include "base/error.h"
@@ -47,26 +53,28 @@ std::string fault(const std::string& what) {
     return what + ": " + std::strerror(errno);
 }
 
-void map_ids(uid_t uid, gid_t gid) {
-    write_file("/proc/self/setgroups", "deny");
-    write_file("/proc/self/uid_map", "0 " + std::to_string(uid) + " 1");
-    write_file("/proc/self/gid_map", "0 " + std::to_string(gid) + " 1");
-}
+/// The namespaces that all pods are in, and the users that pods may have.
+struct Ground {
+    bool rootless = false;
+    IdSupply supply{};
+    std::string users_problem;  // Why pods have no users of their own.
+};
 
-/// Enters the namespaces, as root directly, else inside a user namespace. True when rootless.
-bool enter_namespaces() {
-    if (::geteuid() == 0 && ::unshare(CLONE_NEWNET | CLONE_NEWNS) == 0) return false;
-    const uid_t uid = ::geteuid();
-    const gid_t gid = ::getegid();
-    if (::unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS) != 0)
+/// Enters the namespaces, as root directly, else inside a user namespace.
+Ground enter_namespaces() {
+    Ground ground;
+    if (::geteuid() == 0 && ::unshare(CLONE_NEWNET | CLONE_NEWNS) == 0) {
+        ground.supply = ranges_of_root();
+        return ground;
+    }
+    ground.rootless = true;
+    const OwnNamespace own = enter_own_user_namespace();
+    ground.users_problem = own.problem;
+    if (own.count > 0) ground.supply = {IdSupply::Kind::singles, 1, 1, own.count};
+    if (::unshare(CLONE_NEWNET | CLONE_NEWNS) != 0)
         throw Error(Reason::forbidden,
-                    fault("this machine does not allow Muster to make namespaces for pods") +
-                        "; allow them with `sysctl -w user.max_user_namespaces=10000`, on Debian "
-                        "also `sysctl -w kernel.unprivileged_userns_clone=1`, on Ubuntu also "
-                        "`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`, in a "
-                        "container with --privileged, or run muster as root");
-    map_ids(uid, gid);
-    return true;
+                    fault("this machine does not allow Muster to make namespaces for pods"));
+    return ground;
 }
 
 void make_network() {
@@ -92,11 +100,18 @@ pid_t clone_into(int flags) {
     return static_cast<pid_t>(::syscall(SYS_clone, flags | SIGCHLD, nullptr, nullptr, nullptr, 0));
 }
 
-sockaddr_in inet_address(const std::string& ip, int port) {
+/// Anything but an address and a port would end up as "every address" or "any port".
+sockaddr_in inet_address(const std::string& ip, std::string_view port) {
+    const auto number = parse_integer(port);
     sockaddr_in address{};
     address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    ::inet_pton(AF_INET, ip.c_str(), &address.sin_addr);
+    if (!number || *number < 1 || *number > 65'535 ||
+        ::inet_pton(AF_INET, ip.c_str(), &address.sin_addr) != 1) {
+        errno = EINVAL;
+        throw Error(Reason::invalid, "\"" + ip + ":" + std::string(port) +
+                                         "\" is no address and port");
+    }
+    address.sin_port = htons(static_cast<std::uint16_t>(*number));
     return address;
 }
 
@@ -119,16 +134,19 @@ std::string set_kernel_parameters(const api::Value& sandbox) {
 
 /// The child's side of a new pod: waits for its network, then is the pod's init for good.
 [[noreturn]] void become_pod(const std::string& directory, const api::Value& sandbox, int listener,
-                             int go, const CgroupTree& groups) {
+                             int go, const CgroupTree& groups,
+                             const std::vector<sock_filter>& filter) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     char byte = 0;
     if (::read(go, &byte, 1) != 1) ::_exit(1);
+    Confinement confinement{{}, filter};
     try {
         Netlink net;
         net.set_up("lo");
         net.add_address("eth0", sandbox["ip"].text(), 16);
         net.set_up("eth0");
         net.add_default_route("10.244.0.1");
+        confinement.users = prepare_pod(sandbox);
     } catch (const Error& error) {
         const std::string text = error.what();
         (void)!::write(go, text.data(), text.size());
@@ -142,7 +160,14 @@ std::string set_kernel_parameters(const api::Value& sandbox) {
     ::sethostname(hostname.data(), hostname.size());
     (void)!::write(go, "", 1);  // A single zero: ready.
     ::close(go);
-    ::_exit(run_pod_init(directory, listener, groups));
+    ::_exit(run_pod_init(directory, listener, groups, std::move(confinement)));
+}
+
+api::Value json_in(const std::string& path) {
+    auto parsed = api::parse_json(read_file(path).value_or(""));
+    auto* document = std::get_if<api::Parsed>(&parsed);
+    if (!document) throw Error(Reason::bad_request, "cannot read " + path);
+    return std::move(document->value);
 }
 
 /// One holder a directory, for as long as it lives; empty when there is another one.
@@ -156,11 +181,13 @@ Descriptor lock_of(const std::string& directory) {
 
 class Holder {
 public:
-    Holder(std::string directory, Descriptor lock, CgroupTree groups, bool rootless)
+    Holder(std::string directory, Descriptor lock, CgroupTree groups, Ground ground)
         : directory_(std::move(directory)),
           lock_(std::move(lock)),
           groups_(std::move(groups)),
-          rootless_(rootless),
+          ground_(std::move(ground)),
+          users_(directory_, ground_.supply),
+          filter_(make_seccomp_program()),
           listener_(listen_unix(directory_, "holder.sock")) {
         sigset_t children;
         sigemptyset(&children);
@@ -180,6 +207,7 @@ private:
         pid_t pid = -1;
         std::string ip;
         std::string name;  // Of its folder.
+        std::string ns;
     };
 
     void accept_clients();
@@ -189,6 +217,9 @@ private:
     std::string takes(const std::string& ip, int port) const;
     std::string about_itself() const;
     pid_t start_pod(const std::string& pod_directory);
+    bool do_chore(int client, const std::vector<std::string_view>& words, const std::string& text);
+    IdMap users_of(const std::string& pod_directory);
+    void work_apart(int client, const std::function<std::string()>& work);
     void reap();
     bool owned() const {
         return std::any_of(clients_.begin(), clients_.end(),
@@ -198,7 +229,9 @@ private:
     std::string directory_;
     Descriptor lock_;
     CgroupTree groups_;
-    bool rootless_;
+    Ground ground_;
+    PodUserTable users_;
+    std::vector<sock_filter> filter_;
     Descriptor listener_;
     Descriptor signals_;
     std::vector<Client> clients_;
@@ -255,6 +288,7 @@ void Holder::serve(Client& client) {
 
 void Holder::answer(int client, const std::string& text) {
     const std::vector<std::string_view> words = split(text, ' ');
+    if (do_chore(client, words, text)) return;
     if (words[0] == "own") {
         send_message(client, "ok " + about_itself());
     } else if (words[0] == "pod" && words.size() > 1) {
@@ -274,10 +308,65 @@ void Holder::answer(int client, const std::string& text) {
 }
 
 std::string Holder::about_itself() const {
-    const std::string mode = rootless_ ? "rootless " : "rootful ";
-    if (!groups_.enforces_all()) return mode + "nolimits " + groups_.problem;
-    return mode + "limits limits of cpu and memory are enforced through cgroup " +
-           (groups_.version == CgroupVersion::two ? "v2" : "v1");
+    const bool own = ground_.supply.kind != IdSupply::Kind::none;
+    const std::string mode = std::string(ground_.rootless ? "rootless " : "rootful ") +
+                             (own ? "own " : "shared ") +
+                             (groups_.enforces_all() ? "limits " : "nolimits ");
+    const std::string limits = groups_.enforces_all()
+                                   ? "limits of cpu and memory are enforced through cgroup " +
+                                         std::string(groups_.version == CgroupVersion::two ? "v2"
+                                                                                            : "v1")
+                                   : groups_.problem;
+    return mode + limits + "\n" + ground_.users_problem;
+}
+
+/// The slow work with pods' files is done beside the holder, which answers others meanwhile.
+bool Holder::do_chore(int client, const std::vector<std::string_view>& words,
+                      const std::string& text) {
+    const std::string rest =
+        words.size() > 1 ? text.substr(std::min(words[0].size() + 1, text.size())) : "";
+    if (words[0] == "fill" && !rest.empty()) {
+        const IdMap ids = users_of(rest);
+        work_apart(client, [&] {
+            fill_pod(rest, ids);
+            return api::to_json(to_value(ids));
+        });
+    } else if (words[0] == "remove" && !rest.empty()) {
+        work_apart(client, [&] {
+            remove_beneath(directory_ + "/pods", rest);
+            return std::string();
+        });
+    } else if (words[0] == "usage" && !rest.empty()) {
+        work_apart(client, [&] { return api::to_json(pod_disk_use(rest)); });
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/// The users of the pod whose files are to be written. They are known before the pod runs.
+IdMap Holder::users_of(const std::string& pod_directory) {
+    const api::Value list = json_in(pod_directory + "/incoming/list.json");
+    std::set<std::string> busy;
+    for (const Pod& pod : pods_)
+        busy.insert(pod.ns);
+    return users_.map_for(list["namespace"].text(), ids_wanted_of(list["ids"]), busy);
+}
+
+void Holder::work_apart(int client, const std::function<std::string()>& work) {
+    const pid_t pid = ::fork();
+    if (pid < 0) throw Error(Reason::internal_error, fault("cannot fork"));
+    if (pid > 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    lock_.reset();  // Or the next holder would wait for this work.
+    std::string answer;
+    try {
+        answer = "ok " + work();
+    } catch (const Error& error) {
+        answer = "error " + std::to_string(errno) + " " + std::string(error.what());
+    }
+    send_message(client, answer);
+    ::_exit(0);
 }
 
 /// The kernel's own list is asked: a connection would be noticed by what listens.
@@ -297,8 +386,7 @@ std::string Holder::takes(const std::string& ip, int port) const {
 Descriptor Holder::make_socket(const std::vector<std::string_view>& words) {
     const std::string what(words[0]);
     const std::string ip(words[1]);
-    const sockaddr_in address =
-        inet_address(ip, static_cast<int>(parse_integer(words[2]).value_or(0)));
+    const sockaddr_in address = inet_address(ip, words[2]);
     const auto* raw = reinterpret_cast<const sockaddr*>(&address);
     const int type = (what == "listen_udp" ? SOCK_DGRAM : SOCK_STREAM);
     Descriptor fd(::socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -316,9 +404,7 @@ Descriptor Holder::make_socket(const std::vector<std::string_view>& words) {
 }
 
 pid_t Holder::start_pod(const std::string& pod_directory) {
-    const auto parsed = api::parse_json(read_file(pod_directory + "/sandbox.json").value_or(""));
-    const auto* document = std::get_if<api::Parsed>(&parsed);
-    if (!document) throw Error(Reason::bad_request, "no sandbox.json in " + pod_directory);
+    const api::Value sandbox = json_in(pod_directory + "/sandbox.json");
     Descriptor listener = listen_unix(pod_directory, "init.sock");
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -334,16 +420,16 @@ pid_t Holder::start_pod(const std::string& pod_directory) {
         listener_.reset();
         signals_.reset();
         clients_.clear();
-        become_pod(pod_directory, document->value, listener.release(), theirs.release(), groups_);
+        become_pod(pod_directory, sandbox, listener.release(), theirs.release(), groups_, filter_);
     }
     theirs.reset();
-    pods_.push_back(
-        {pid, document->value["ip"].text(), pod_directory.substr(pod_directory.rfind('/') + 1)});
+    pods_.push_back({pid, sandbox["ip"].text(), pod_directory.substr(pod_directory.rfind('/') + 1),
+                     sandbox["namespace"].text()});
     Netlink net;
     net.add_pair("p" + std::to_string(++links_), kBridge, "eth0", pid);
     net.set_up("p" + std::to_string(links_));
     (void)!::write(ours.get(), "g", 1);
-    char text[512];
+    char text[4096];
     const ssize_t got = ::read(ours.get(), text, sizeof(text));
     if (got == 1 && text[0] == 0) return pid;
     ::kill(pid, SIGKILL);
@@ -382,9 +468,9 @@ int run_holder(const std::string& directory, int ready_fd) {
         const std::string name = "muster-" + to_digits(stable_hash(directory));
         // Before the namespaces: inside them these files belong to nobody.
         CgroupTree groups = claim_cgroups(name);
-        const bool rootless = enter_namespaces();
+        Ground ground = enter_namespaces();
         make_network();
-        Holder holder(directory, std::move(lock), std::move(groups), rootless);
+        Holder holder(directory, std::move(lock), std::move(groups), std::move(ground));
         say("ready");
         return holder.run();
     } catch (const Error& error) {

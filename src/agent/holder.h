@@ -11,12 +11,17 @@ namespace muster::agent {
 ///
 /// It answers on directory/holder.sock, one message a request:
 ///   own                    keeps the connection as a sign of life; answers "ok rootful|rootless
-///                          limits|nolimits SENTENCE"
+///                          own|shared limits|nolimits SENTENCE\nWHY-SHARED": whether pods have
+///                          users of their own, whether limits are enforced, and why not
 ///   dial IP PORT           "ok" with a socket that is connecting
 ///   listen IP PORT         "ok" with a listening socket
 ///   listen_udp IP PORT     "ok" with a bound socket
 ///   takes IP PORT          "ok yes|no" when IP is a pod's: does something in it take connections
 ///                          there; else "ok unknown"
+///   fill DIRECTORY         gives the pod its users and puts its files in place (see
+///                          pod_chores.h, with "namespace" and "ids" that it wants): "ok MAP"
+///   usage DIRECTORY        "ok USE", see pod_chores.h
+///   remove PATH            removes it beneath DIRECTORY-OF-PODS
 ///   pod DIRECTORY          starts the pod described in DIRECTORY/sandbox.json: "ok PID"
 ///   end                    ends every pod, then itself
 /// A failure is "error <errno> <sentence>".

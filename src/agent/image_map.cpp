@@ -1,9 +1,7 @@
 // agent/image_map.cpp - see image_map.h.
 #include "agent/image_map.h"
 
-#include <filesystem>
 #include <initializer_list>
-#include <system_error>
 
 namespace muster::agent {
 
@@ -62,17 +60,6 @@ const ImageMapping* find_mapping(const std::vector<ImageMapping>& mappings,
     for (const ImageMapping& mapping : mappings)
         if (image_matches(mapping.pattern, image)) return &mapping;
     return nullptr;
-}
-
-std::vector<std::string> environment_folders(const std::string& environment) {
-    std::vector<std::string> folders{environment};
-    std::error_code none;
-    const std::filesystem::path python =
-        std::filesystem::canonical(environment + "/bin/python3", none);
-    if (none) return folders;
-    const std::string base = python.parent_path().parent_path();
-    if (base != "/usr" && base != "/" && !base.starts_with(environment)) folders.push_back(base);
-    return folders;
 }
 
 std::string unmapped_text(std::string_view image) {

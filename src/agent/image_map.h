@@ -17,10 +17,6 @@ bool image_matches(std::string_view pattern, std::string_view image);
 /// The first mapping that matches; null when there is none.
 const ImageMapping* find_mapping(const std::vector<ImageMapping>& mappings, std::string_view image);
 
-/// The folders of this machine that an environment needs: itself, and the Python installation that
-/// a virtual environment points to.
-std::vector<std::string> environment_folders(const std::string& environment);
-
 /// The sentence for status and event: no environment, and what to add.
 std::string unmapped_text(std::string_view image);
 

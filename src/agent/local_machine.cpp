@@ -68,6 +68,31 @@ std::vector<RunReport> runs_in(const std::string& pod_directory) {
     return runs;
 }
 
+/// See pod_chores.h for the list.
+void write_incoming(const std::string& directory, const Machine::PodFiles& files) {
+    const std::string incoming = directory + "/incoming";
+    make_directories(directory, 0700);
+    make_directories(incoming, 0700);
+    Value folders = Value::array();
+    for (const Machine::PodFiles::Folder& folder : files.folders)
+        folders.push(Value::object(
+            {{"path", folder.path}, {"mode", folder.mode}, {"group", folder.group}}));
+    Value list = Value::array();
+    for (const Machine::PodFiles::File& file : files.files) {
+        const std::string from = std::to_string(list.size());
+        replace_file(incoming + "/" + from, file.content, 0600);
+        list.push(Value::object({{"from", from},
+                                 {"path", file.path},
+                                 {"mode", file.mode},
+                                 {"group", file.group}}));
+    }
+    const Value whole = Value::object({{"namespace", files.ns},
+                                       {"ids", to_value(files.ids)},
+                                       {"folders", folders},
+                                       {"files", list}});
+    replace_file(incoming + "/list.json", api::to_json(whole), 0600);
+}
+
 }  // namespace
 
 LocalMachine::LocalMachine(Network& network, net::AsioLoop& loop) : network_(network), loop_(loop) {
@@ -180,6 +205,25 @@ bool LocalMachine::say(const std::string& uid, const Value& request,
            send_message(sandbox->second.fd.get(), api::to_json(request), descriptors);
 }
 
+/// The content is written by this process and put in place by the holder, which may give it to the
+/// pod's users.
+void LocalMachine::fill(const std::string& uid, const PodFiles& files, Filled filled) {
+    const std::string directory = pod_directory(uid);
+    spawner_.post([this, directory, files, filled, alive = std::weak_ptr<int>(alive_)] {
+        std::string problem;
+        IdMap ids;
+        try {
+            write_incoming(directory, files);
+            ids = network_.fill_pod(directory);
+        } catch (const Error& error) {
+            problem = error.what();
+        }
+        loop_.post([problem, ids, filled, alive] {
+            if (!alive.expired()) filled(problem, ids);
+        });
+    });
+}
+
 void LocalMachine::make_sandbox(const std::string& uid, const Value& sandbox, Done done) {
     const std::string directory = pod_directory(uid);
     spawner_.post([this, uid, directory, sandbox, done, alive = std::weak_ptr<int>(alive_)] {
@@ -273,17 +317,29 @@ void LocalMachine::kill_exec(const std::string& uid, const std::string& id) {
     say(uid, Value::object({{"do", "kill"}, {"id", id}}));
 }
 
+/// What pods wrote is theirs: the holder removes it.
+void LocalMachine::clear(std::vector<std::string> paths) {
+    cleaner_.post([this, paths = std::move(paths)] {
+        for (const std::string& path : paths) {
+            try {
+                network_.remove_of_pods(path);
+            } catch (const Error& error) {
+                log_warning("agent", "files of an ended pod stay on the disk: " +
+                                         std::string(error.what()));
+            }
+        }
+    });
+}
+
 void LocalMachine::end_sandbox(const std::string& uid, std::function<void()> done) {
-    const std::string directory = pod_directory(uid);
-    const auto clean = [this, directory, done = std::move(done)] {
-        cleaner_.post([directory] {
-            remove_tree(directory + "/volumes");
-            remove_tree(directory + "/shm");
-            for (const std::string& container : names_in(directory + "/containers"))
-                for (const std::string& run : names_in(directory + "/containers/" + container))
-                    if (!run.ends_with(".json"))
-                        remove_tree(directory + "/containers/" + container + "/" + run);
-        });
+    const auto clean = [this, uid, done = std::move(done)] {
+        std::vector<std::string> paths{uid + "/volumes", uid + "/shm", uid + "/incoming"};
+        const std::string containers = pod_directory(uid) + "/containers";
+        for (const std::string& container : names_in(containers))
+            for (const std::string& run : names_in(containers + "/" + container))
+                if (!run.ends_with(".json"))
+                    paths.push_back(uid + "/containers/" + container + "/" + run);
+        clear(std::move(paths));
         done();
     };
     const auto sandbox = sandboxes_.find(uid);
@@ -298,19 +354,19 @@ void LocalMachine::end_sandbox(const std::string& uid, std::function<void()> don
 void LocalMachine::discard_run(const std::string& uid, const std::string& container, int attempt,
                                Keep keep) {
     const std::string run = container + "/" + std::to_string(attempt);
-    cleaner_.post([directory = pod_directory(uid), run, keep] {
-        remove_tree(directory + "/containers/" + run);
-        if (keep == Keep::logs) return;
+    std::vector<std::string> paths{uid + "/containers/" + run};
+    if (keep == Keep::nothing) {
         for (const char* end : {".json", ".state.json", ".termination"})
-            remove_tree(directory + "/containers/" + run + end);
-        remove_tree(directory + "/logs/" + run + ".log");
+            paths.push_back(uid + "/containers/" + run + end);
+        paths.push_back(uid + "/logs/" + run + ".log");
         for (int part = 1; part <= LogFile::kParts; ++part)
-            remove_tree(directory + "/logs/" + run + ".log." + std::to_string(part));
-    });
+            paths.push_back(uid + "/logs/" + run + ".log." + std::to_string(part));
+    }
+    clear(std::move(paths));
 }
 
 void LocalMachine::forget(const std::string& uid) {
-    cleaner_.post([directory = pod_directory(uid)] { remove_tree(directory); });
+    clear({uid});
 }
 
 }  // namespace muster::agent

@@ -23,6 +23,7 @@ public:
 
     std::vector<FoundPod> find_pods(MachineEvents events) override;
     std::string pod_directory(const std::string& uid) const override;
+    void fill(const std::string& uid, const PodFiles& files, Filled filled) override;
     void make_sandbox(const std::string& uid, const api::Value& sandbox, Done done) override;
     void start(const std::string& uid, const std::string& container, int attempt,
                const api::Value& spec) override;
@@ -70,6 +71,7 @@ private:
     struct Question;
 
     bool connect(const std::string& uid);
+    void clear(std::vector<std::string> paths);
     void read(const std::string& uid);
     void take(const std::string& uid, const api::Value& event, std::vector<Descriptor> descriptors);
     void close(const std::string& uid);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/probe.h"
+#include "agent/uid_ranges.h"
 #include "api/value.h"
 #include "base/time.h"
 
@@ -53,6 +54,28 @@ public:
 
     /// The pod's folder: volumes/, etc/, logs/, containers/.
     virtual std::string pod_directory(const std::string& uid) const = 0;
+
+    /// Files and folders of the pod, put in place with the owners and modes that they are to have.
+    /// The answer has the pod's users, which the sandbox and its containers are to be made with.
+    struct PodFiles {
+        struct Folder {
+            std::string path;  // In the pod's folder.
+            int mode = 0755;
+            std::int64_t group = -1;  // As the pod sees it; -1: none but root's.
+        };
+        struct File {
+            std::string path;
+            std::string content;
+            int mode = 0644;
+            std::int64_t group = -1;
+        };
+        std::string ns;  // The pod's Kubernetes namespace.
+        IdsWanted ids;
+        std::vector<Folder> folders;
+        std::vector<File> files;
+    };
+    using Filled = std::function<void(const std::string& problem, const IdMap& ids)>;
+    virtual void fill(const std::string& uid, const PodFiles& files, Filled filled) = 0;
 
     virtual void make_sandbox(const std::string& uid, const api::Value& sandbox, Done done) = 0;
 

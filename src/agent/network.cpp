@@ -15,6 +15,7 @@
 #include "agent/files.h"
 #include "agent/holder.h"
 #include "agent/unix_socket.h"
+#include "api/json.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -64,6 +65,13 @@ std::string spawn_holder(const std::string& directory) {
     return said;
 }
 
+api::Value json_of(const std::string& text) {
+    auto parsed = api::parse_json(text);
+    auto* document = std::get_if<api::Parsed>(&parsed);
+    if (!document) throw Error(Reason::internal_error, "the holder's answer cannot be read");
+    return std::move(document->value);
+}
+
 }  // namespace
 
 std::optional<int> run_hidden_verb(const std::vector<std::string>& arguments) {
@@ -109,13 +117,23 @@ void Network::own() {
     }
     send_message(owner.get(), "own");
     const Message answer = receive_message(owner.get());
-    const auto words = split(answer.text, ' ');
-    if (words.size() < 3 || words[0] != "ok")
+    const auto lines = split(answer.text, '\n');
+    const auto words = split(lines[0], ' ');
+    if (words.size() < 4 || words[0] != "ok" || lines.size() < 2)
         throw Error(Reason::internal_error, "the holder of the pods' namespaces does not answer");
     rootless_ = words[1] == "rootless";
-    limits_.enforced = words[2] == "limits";
-    const std::size_t start = words[0].size() + words[1].size() + words[2].size() + 3;
-    limits_.sentence = answer.text.substr(std::min(start, answer.text.size()));
+    users_.kind = words[2] == "own" ? PodUsers::own : PodUsers::shared;
+    limits_.enforced = words[3] == "limits";
+    std::size_t start = 4;
+    for (std::size_t i = 0; i < 4; ++i)
+        start += words[i].size();
+    limits_.sentence = lines[0].substr(std::min(start, lines[0].size()));
+    users_.sentence =
+        users_.kind == PodUsers::own
+            ? "the pods of each namespace run as users of their own, who own nothing on the machine"
+            : "all pods run as Muster's own user, and only the list of what they see keeps them "
+              "from its files: " +
+                  std::string(lines[1]);
     owner_fd_ = owner.release();
 }
 
@@ -174,6 +192,18 @@ Network::Takes Network::takes(const std::string& ip, int port) const noexcept {
 
 int Network::start_pod(const std::string& pod_directory) {
     return static_cast<int>(parse_integer(ask("pod " + pod_directory, nullptr)).value_or(0));
+}
+
+IdMap Network::fill_pod(const std::string& pod_directory) {
+    return id_map_of(json_of(ask("fill " + pod_directory, nullptr)));
+}
+
+void Network::remove_of_pods(const std::string& path) {
+    ask("remove " + path, nullptr);
+}
+
+api::Value Network::disk_use_of(const std::string& pod_directory) {
+    return json_of(ask("usage " + pod_directory, nullptr));
 }
 
 void Network::end() {

@@ -8,6 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "agent/identity.h"
+#include "agent/uid_ranges.h"
+#include "api/value.h"
+
 namespace muster::agent {
 
 inline constexpr const char* api_service_address = "10.96.0.1";  // The service `kubernetes`.
@@ -50,6 +54,15 @@ public:
     /// What the holder is asked for a new pod; see pod_init.h. Gives the process id of its init.
     int start_pod(const std::string& pod_directory);
 
+    /// Puts the files of a pod in place, see pod_chores.h; gives the pod's users. Throws Error.
+    IdMap fill_pod(const std::string& pod_directory);
+
+    /// Removes a folder or file beneath the folder of all pods. Throws Error.
+    void remove_of_pods(const std::string& path);
+
+    /// What the pod takes on the disk; see pod_chores.h. Throws Error.
+    api::Value disk_use_of(const std::string& pod_directory);
+
     /// Readable when the holder is gone, and every pod with it.
     int sign_of_life() const { return owner_fd_; }
 
@@ -62,6 +75,14 @@ public:
 
     /// True when the holder runs without being root outside.
     bool rootless() const { return rootless_; }
+
+    /// Whether the pods of each namespace have users of their own, and a sentence for the node's
+    /// condition: where they have not, why and what to do.
+    struct Users {
+        PodUsers kind = PodUsers::own;
+        std::string sentence;
+    };
+    const Users& users() const { return users_; }
 
     /// Whether cpu and memory limits of pods are enforced, and a sentence for the node's condition.
     struct Limits {
@@ -80,6 +101,7 @@ private:
     std::string directory_;
     int owner_fd_ = -1;  // Open as long as this Muster lives; its end tells the holder.
     bool rootless_ = false;
+    Users users_;
     Limits limits_;
 };
 

@@ -130,7 +130,8 @@ Value make_node(const NodeDeclaration& node, const MachineFacts& facts) {
 
 Value make_node_status(const NodeDeclaration& node, const MachineFacts& facts,
                        const std::string& address, const std::string& version,
-                       const Network::Limits& limits, const Value& before, Time now) {
+                       const Network::Limits& limits, const Network::Users& users,
+                       const Value& before, Time now) {
     Value capacity = Value::object();
     for (const auto& [resource, amount] : node.capacity)
         capacity.set(resource, amount);
@@ -147,7 +148,11 @@ Value make_node_status(const NodeDeclaration& node, const MachineFacts& facts,
                    "the Muster agent runs pods as processes of this machine"),
          condition(before, now, "muster.dev/LimitsEnforced", limits.enforced ? "True" : "False",
                    limits.enforced ? "LimitsAreEnforced" : "LimitsAreNotEnforced",
-                   limits.sentence)});
+                   limits.sentence),
+         condition(before, now, "muster.dev/PodsHaveOwnUsers",
+                   users.kind == PodUsers::own ? "True" : "False",
+                   users.kind == PodUsers::own ? "UsersByNamespace" : "SharedUser",
+                   users.sentence)});
     return Value::object(
         {{"addresses",
           Value::array({Value::object({{"type", "InternalIP"}, {"address", address}}),
@@ -228,7 +233,8 @@ void NodeKeeper::declare(const NodeDeclaration& node) {
 void NodeKeeper::tell_status(const NodeDeclaration& node, const Value& before) {
     const api::Key key{kNodes.resource, "", node.name};
     const Value status = make_node_status(node, facts_, address_of(node.name), options_.version,
-                                          network_.limits(), before, loop_.now());
+                                          network_.limits(), network_.users(), before,
+                                          loop_.now());
     const auto alive = std::weak_ptr<int>(alive_);
     // Capacity is replaced as a whole: a resource that is no longer declared must go.
     Value replaced = status;

@@ -31,7 +31,8 @@ api::Value node_labels(const NodeDeclaration& node, const MachineFacts& facts);
 /// Its status; times of unchanged conditions are kept from `before`.
 api::Value make_node_status(const NodeDeclaration& node, const MachineFacts& facts,
                             const std::string& address, const std::string& version,
-                            const Network::Limits& limits, const api::Value& before, Time now);
+                            const Network::Limits& limits, const Network::Users& users,
+                            const api::Value& before, Time now);
 
 /// Keeps the objects. Lives on the agent's loop.
 class NodeKeeper {

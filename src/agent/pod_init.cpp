@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <ctime>
 #include <deque>
 #include <functional>
@@ -22,6 +23,7 @@
 #include "agent/container_process.h"
 #include "agent/container_run.h"
 #include "agent/files.h"
+#include "agent/user_namespace.h"
 #include "agent/unix_socket.h"
 #include "api/json.h"
 #include "base/error.h"
@@ -57,13 +59,15 @@ struct Exec {
 
 class PodInit {
 public:
-    PodInit(std::string directory, int listener, const CgroupTree& groups)
-        : directory_(std::move(directory)), groups_(groups), listener_(listener) {}
+    PodInit(std::string directory, int listener, const CgroupTree& groups, Confinement confinement)
+        : directory_(std::move(directory)),
+          groups_(groups),
+          confinement_(std::move(confinement)),
+          listener_(listener) {}
 
     int run();
 
 private:
-    void prepare();
     void load_past();
     void wait_and_serve();
     void accept_clients();
@@ -85,6 +89,7 @@ private:
 
     std::string directory_;
     CgroupTree groups_;
+    Confinement confinement_;
     Descriptor listener_;
     std::vector<Descriptor> clients_;
     std::list<ContainerRun> containers_;  // The newest attempt of each name is the last of it.
@@ -97,7 +102,6 @@ private:
 int PodInit::run() {
     ::prctl(PR_SET_NAME, "muster-pod");
     ::signal(SIGPIPE, SIG_IGN);
-    prepare();
     load_past();
     lonely_since_ = steady_seconds();
     while (!over_) {
@@ -114,24 +118,6 @@ int PodInit::run() {
             end_container(container, 137, SIGKILL, "");
         }
     return 0;
-}
-
-void PodInit::prepare() {
-    ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
-    const api::Value sandbox = read_json(directory_ + "/sandbox.json");
-    for (const api::Value& volume : sandbox["memoryVolumes"].items()) {
-        const std::string options = "mode=1777" +
-                                    (volume["group"].integer_or(-1) >= 0
-                                         ? ",gid=" + std::to_string(volume["group"].integer_or(0))
-                                         : std::string()) +
-                                    (volume["size"].integer_or(0) > 0
-                                         ? ",size=" + std::to_string(volume["size"].integer_or(0))
-                                         : std::string());
-        ::mount("tmpfs", volume["path"].text().c_str(), "tmpfs", MS_NOSUID | MS_NODEV,
-                options.c_str());
-    }
-    // Where containers share this pid namespace, their processes are looked for in /proc.
-    if (sandbox["sharePid"].boolean_or(false)) ::mount("proc", "/proc", "proc", 0, nullptr);
 }
 
 /// A pod's init is started once; what is on disk before it starts belongs to a sandbox that died.
@@ -235,7 +221,7 @@ void PodInit::start(const std::string& name, std::int64_t attempt) {
         make_directories(place);
         make_directories(directory_ + "/logs/" + name);
         container.log.open(directory_ + "/logs/" + name + "/" + std::to_string(attempt) + ".log");
-        container.start(groups_, directory_.substr(directory_.rfind('/') + 1));
+        container.start(groups_, directory_.substr(directory_.rfind('/') + 1), confinement_);
         replace_file(place + ".state.json", api::to_json(container.state));
     } catch (const Error& error) {
         end_container(container, 128, 0, error.what());
@@ -254,7 +240,8 @@ void PodInit::join(int client, const api::Value& request, Message& message) {
         if (message.descriptors.size() != (request["tty"].boolean_or(false) ? 1U : 3U))
             throw Error(Reason::bad_request, "an exec comes with three descriptors, or a socket");
         Started started = join_container({container->pid, container->spec, request,
-                                          container->group.folders, message.descriptors});
+                                          container->group.folders, confinement_,
+                                          message.descriptors});
         execs_.push_back({id, container->name, started.pid, LineReader(std::move(started.status)),
                           client, false});
     } catch (const Error& error) {
@@ -411,8 +398,31 @@ void PodInit::mind_loneliness() {
 
 }  // namespace
 
-int run_pod_init(const std::string& directory, int listener, const CgroupTree& groups) {
-    return PodInit(directory, listener, groups).run();
+Descriptor prepare_pod(const api::Value& sandbox) {
+    if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
+        throw Error(Reason::internal_error,
+                    std::string("cannot mount the pod's /proc: ") + std::strerror(errno));
+    const IdMap ids = id_map_of(sandbox["ids"]);
+    for (const api::Value& volume : sandbox["memoryVolumes"].items()) {
+        std::string options = "mode=" + std::string(volume["mode"].text_or("1777"));
+        const std::int64_t owner = outside_of(ids.users, 0);
+        const std::int64_t group = outside_of(ids.groups, volume["group"].integer_or(0));
+        if (owner >= 0) options += ",uid=" + std::to_string(owner);
+        if (group >= 0) options += ",gid=" + std::to_string(group);
+        if (volume["size"].integer_or(0) > 0)
+            options += ",size=" + std::to_string(volume["size"].integer_or(0));
+        if (::mount("tmpfs", volume["path"].text().c_str(), "tmpfs", MS_NOSUID | MS_NODEV,
+                    options.c_str()) != 0)
+            throw Error(Reason::internal_error, "cannot mount a volume in memory: " +
+                                                    std::string(std::strerror(errno)));
+    }
+    return ids.empty() ? Descriptor() : make_user_namespace(ids);
+}
+
+int run_pod_init(const std::string& directory, int listener, const CgroupTree& groups,
+                 Confinement confinement) {
+    return PodInit(directory, listener, groups, std::move(confinement)).run();
 }
 
 }  // namespace muster::agent

@@ -5,16 +5,17 @@
 #include <string>
 
 #include "agent/cgroup_tree.h"
+#include "agent/container_process.h"
 
 namespace muster::agent {
 
 /// Runs until it is told to end. `directory` is the pod's, which holds:
-///   sandbox.json                        ip, hostname, memoryVolumes [{path, size}]
+///   sandbox.json                        ip, hostname, memoryVolumes [{path, size, group}], ids
+///                                       (see uid_ranges.h; empty: pods have no users of their own)
 ///   init.sock                           where it listens (`listener`)
-///   containers/NAME/ATTEMPT.json        what to start: argv, env, cwd, root (see
-///   container_root.h),
-///                                       limits (see cgroup.h), identity (see identity.h), stdin,
-///                                       tty, sharePid
+///   containers/NAME/ATTEMPT.json        what to start: argv, env, cwd, root (see root_plan.h),
+///                                       limits (see cgroup.h), identity (see identity.h),
+///                                       processes (at most), oomScoreAdj, stdin, tty, sharePid
 ///   containers/NAME/ATTEMPT.state.json  started, finished, code, signal, failure, outOfMemory
 ///   logs/NAME/ATTEMPT.log               in the form of log_format.h; .1, .2, ... are older parts
 ///
@@ -33,6 +34,12 @@ namespace muster::agent {
 ///   {event: hello}                      after the states of all containers, to a new connection
 ///   {event: exec, id, code, failure?}
 ///   {event: attached, id, failure?}     with a descriptor when the container has an input
-int run_pod_init(const std::string& directory, int listener, const CgroupTree& groups);
+/// Makes what the pod's containers share, in the mount and pid namespaces that this process is
+/// process 1 of: a /proc of its own, volumes in memory and the user namespace, which is given back.
+/// Throws Error.
+Descriptor prepare_pod(const api::Value& sandbox);
+
+int run_pod_init(const std::string& directory, int listener, const CgroupTree& groups,
+                 Confinement confinement);
 
 }  // namespace muster::agent

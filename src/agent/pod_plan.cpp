@@ -50,6 +50,7 @@ public:
 
 private:
     void end();
+    Duration grace() const;
     void run();
     bool run_initial(const ContainerSpec& spec);
     void run_to_start(const ContainerSpec& spec, const ContainerSeen& container);
@@ -72,7 +73,7 @@ private:
 
 PodPlan Planner::plan() {
     const bool finished = is_finished(pod_, seen_);
-    if (is_terminating(pod_) || seen_.deadline_exceeded || seen_.lost || finished)
+    if (is_terminating(pod_) || seen_.verdict || seen_.shutdown || seen_.lost || finished)
         end();
     else
         run();
@@ -93,13 +94,19 @@ void Planner::end() {
         const bool must_wait =
             spec->kind == ContainerKind::sidecar && (main_live || later_sidecar_live);
         if (spec->kind == ContainerKind::sidecar) later_sidecar_live = true;
-        if (!must_wait) stop(*spec, container, grace_of(pod_));
+        if (!must_wait) stop(*spec, container, grace());
     }
     if (live) return;
     if (seen_.sandbox == PodSeen::Sandbox::up) return act(Action::Kind::end_sandbox);
     const bool clear =
         seen_.sandbox == PodSeen::Sandbox::none || seen_.sandbox == PodSeen::Sandbox::gone;
     if (clear && is_terminating(pod_) && !seen_.removed) act(Action::Kind::remove);
+}
+
+Duration Planner::grace() const {
+    Duration grace = grace_of(pod_);
+    if (seen_.verdict) grace = seen_.verdict->grace.value_or(grace);
+    return seen_.shutdown ? std::min(grace, *seen_.shutdown) : grace;
 }
 
 void Planner::run() {
@@ -232,7 +239,7 @@ std::vector<ContainerSpec> containers_of(const api::Value& pod) {
 PodPlan plan_pod(const api::Value& pod, const PodSeen& seen, Time now) {
     PodPlan plan = Planner(pod, seen, now).plan();
     const api::Value& deadline = pod["spec"]["activeDeadlineSeconds"];
-    if (deadline.is_integer() && seen.acknowledged != Time{} && !seen.deadline_exceeded) {
+    if (deadline.is_integer() && seen.acknowledged != Time{} && !seen.verdict) {
         const Time at = seen.acknowledged + seconds(deadline.as_integer());
         if (!plan.look_again || at < *plan.look_again) plan.look_again = at;
     }

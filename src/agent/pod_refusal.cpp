@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "base/text.h"
+#include "agent/capabilities.h"
 
 namespace muster::agent {
 
@@ -33,17 +33,17 @@ std::string of_profiles(const Value& context) {
     return "";
 }
 
-std::string of_pod_security(const Value& context, bool rootless) {
+std::string of_pod_security(const Value& context, PodUsers users) {
     for (const Value& each : context["sysctls"].items())
         if (!is_the_pods_own(each["name"].text()))
             return refused("the sysctl " + each["name"].text(), "it belongs to the whole machine");
-    if (rootless && !context["supplementalGroups"].empty())
+    if (users == PodUsers::shared && !context["supplementalGroups"].empty())
         return refused("supplementalGroups",
-                       "muster does not run as root, so its pods have no groups but its user's");
+                       "pods have no users of their own here; `muster nodes` says why");
     return of_profiles(context);
 }
 
-std::string of_pod(const Value& spec, bool rootless) {
+std::string of_pod(const Value& spec, PodUsers users) {
     if (spec["hostNetwork"].boolean_or(false))
         return refused("hostNetwork: true",
                        std::string("pods have a network of their own; ") + kReach);
@@ -54,9 +54,6 @@ std::string of_pod(const Value& spec, bool rootless) {
     if (spec["hostIPC"].boolean_or(false))
         return refused("hostIPC: true",
                        "containers of one pod share memory in /dev/shm, pods do not");
-    if (!rootless && !spec["hostUsers"].boolean_or(true))
-        return refused("hostUsers: false",
-                       "muster runs as root here; run it as an ordinary user, or leave it out");
     if (!spec["runtimeClassName"].text().empty())
         return refused("runtimeClassName " + spec["runtimeClassName"].text(),
                        "there is one way to run pods; leave it out");
@@ -67,25 +64,15 @@ std::string of_pod(const Value& spec, bool rootless) {
                        "devices are asked for by resources such as nvidia.com/gpu");
     if (!spec["ephemeralContainers"].empty())
         return refused("ephemeralContainers", "use `kubectl exec`");
-    return of_pod_security(spec["securityContext"], rootless);
-}
-
-std::string of_capabilities(const Value& context) {
-    for (const Value& each : context["capabilities"]["add"].items()) {
-        std::string name = to_lower(each.text());
-        if (name.starts_with("cap_")) name.erase(0, 4);
-        // Ports below 1024 are open to everybody in a pod.
-        if (name != "net_bind_service")
-            return refused("the capability " + each.text(), "processes of pods have none");
-    }
-    return "";
+    return of_pod_security(spec["securityContext"], users);
 }
 
 std::string of_security(const Value& pod, const Value& container) {
     const Value& context = container["securityContext"];
     const Value& shared = pod["spec"]["securityContext"];
     if (context["privileged"].boolean_or(false))
-        return refused("privileged: true", "processes of pods have no capabilities");
+        return refused("privileged: true",
+                       "no pod has rights over the machine; name the capabilities that it needs");
     if (context["procMount"].text_or("Default") != "Default")
         return refused("procMount " + context["procMount"].text(), "use Default");
     const auto wish = [&](const char* field) -> const Value& {
@@ -95,7 +82,7 @@ std::string of_security(const Value& pod, const Value& container) {
         return "container's runAsUser breaks non-root policy (pod: \"" +
                pod["metadata"]["name"].text() + "_" + pod["metadata"]["namespace"].text() + "(" +
                pod["metadata"]["uid"].text() + ")\", container: " + container["name"].text() + ")";
-    const std::string capability = of_capabilities(context);
+    const std::string capability = capability_problem(context);
     return capability.empty() ? of_profiles(context) : capability;
 }
 
@@ -119,8 +106,8 @@ std::string of_handlers(const Value& container) {
 
 }  // namespace
 
-std::string refusal_of(const Value& pod, const Value& container, bool rootless) {
-    for (std::string text : {of_pod(pod["spec"], rootless), of_security(pod, container),
+std::string refusal_of(const Value& pod, const Value& container, PodUsers users) {
+    for (std::string text : {of_pod(pod["spec"], users), of_security(pod, container),
                              of_volumes(container), of_handlers(container)})
         if (!text.empty()) return text;
     for (const Value& port : container["ports"].items())

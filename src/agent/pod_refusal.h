@@ -4,12 +4,13 @@
 
 #include <string>
 
+#include "agent/identity.h"
 #include "api/value.h"
 
 namespace muster::agent {
 
 /// The sentence for the container's status and the pod's event: what is not supported and what to
-/// do instead; empty when nothing of it is asked for. `rootless`: Muster is not root.
-std::string refusal_of(const api::Value& pod, const api::Value& container, bool rootless);
+/// do instead; empty when nothing of it is asked for. `users`: whether pods have users of their own.
+std::string refusal_of(const api::Value& pod, const api::Value& container, PodUsers users);
 
 }  // namespace muster::agent

@@ -53,6 +53,13 @@ struct ContainerSeen {
     bool refused = false;        // And never can, while its spec stays.
 };
 
+/// Why the agent ends a pod by itself; its status says so for good.
+struct Verdict {
+    std::string reason;   // DeadlineExceeded, Evicted
+    std::string message;
+    std::optional<Duration> grace;  // Instead of the pod's own.
+};
+
 /// One pod.
 struct PodSeen {
     enum class Sandbox {
@@ -68,7 +75,9 @@ struct PodSeen {
     Time acknowledged;      // When the agent first saw the pod: status.startTime.
     bool prepared = false;  // Volumes are there, variables can be made.
     std::string problem;    // Why not.
-    bool deadline_exceeded = false;
+    std::optional<Verdict> verdict;
+    /// Muster stops: what runs is ended within its grace period, or sooner, and the status stays.
+    std::optional<Duration> shutdown;
     bool lost = false;     // The sandbox died under its containers.
     bool removed = false;  // The object's removal was asked of the server.
     std::map<std::string, ContainerSeen, std::less<>> containers;

@@ -5,6 +5,7 @@
 #include "agent/environment.h"
 #include "agent/identity.h"
 #include "agent/image_map.h"
+#include "agent/out_of_memory.h"
 #include "agent/pod_files.h"
 #include "agent/pod_refusal.h"
 #include "api/yaml.h"
@@ -25,8 +26,16 @@ api::Value pod_with(const std::string& spec) {
 constexpr const char* kMachine =
     "# a comment\nsearch corp.example\nnameserver 1.1.1.1\noptions timeout:1 edns0\n";
 
-std::string refused(const std::string& spec, const std::string& container, bool rootless = false) {
-    return refusal_of(pod_with(spec), yaml(container.c_str()), rootless);
+std::string refused(const std::string& spec, const std::string& container,
+                    PodUsers users = PodUsers::own) {
+    return refusal_of(pod_with(spec), yaml(container.c_str()), users);
+}
+
+Capabilities set_of(std::initializer_list<const char*> names) {
+    Capabilities set = 0;
+    for (const char* name : names)
+        set |= Capabilities{1} << capability_of(name).value();
+    return set;
 }
 
 using Words = std::vector<std::string>;
@@ -72,14 +81,43 @@ TEST_CASE("a pod's own names stand in its hosts file") {
 TEST_CASE("the container's word on its user comes before the pod's") {
     const auto pod = pod_with(
         "{securityContext: {runAsUser: 5, runAsGroup: 6, fsGroup: 7, supplementalGroups: [8]}}");
-    CHECK(identity_for(pod, yaml("{securityContext: {runAsUser: 9}}"), false) ==
-          Identity{9, 6, {8, 7}, false});
-    CHECK(identity_for(pod, yaml("{}"), true) == Identity{5, 6, {}, true});
-    CHECK(identity_for(pod_with("{}"), yaml("{}"), true) == Identity{});
-    CHECK(identity_for(pod_with("{securityContext: {runAsNonRoot: true}}"), yaml("{}"), false) ==
-          Identity{1000, 0, {}, false});
-    const Identity whole{1, 2, {3}, true};
+    const Capabilities usual = capabilities_for(yaml("{}"));
+    CHECK(identity_for(pod, yaml("{securityContext: {runAsUser: 9}}"), PodUsers::own) ==
+          Identity{9, 6, {8, 7}, usual});
+    CHECK(identity_for(pod, yaml("{}"), PodUsers::shared) == Identity{5, 6, {}, usual});
+    CHECK(identity_for(pod_with("{}"), yaml("{}"), PodUsers::shared) == Identity{0, 0, {}, usual});
+    CHECK(identity_for(pod_with("{securityContext: {runAsNonRoot: true}}"), yaml("{}"),
+                       PodUsers::own) == Identity{1000, 0, {}, usual});
+    const Identity whole{1, 2, {3}, set_of({"kill", "checkpoint_restore"})};
     CHECK(identity_of(to_value(whole)) == whole);
+}
+
+TEST_CASE("a container has the usual capabilities, less what it drops, and what it adds") {
+    const auto of = [](const char* context) { return capabilities_for(yaml(context)); };
+    CHECK(of("{}") == set_of({"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID",
+                              "SETUID", "SETPCAP", "NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT",
+                              "MKNOD", "AUDIT_WRITE", "SETFCAP"}));
+    CHECK(of("{capabilities: {drop: [ALL]}}") == 0);
+    CHECK(of("{capabilities: {drop: [all], add: [CAP_SYS_PTRACE, kill]}}") ==
+          set_of({"sys_ptrace", "kill"}));
+    CHECK(of("{capabilities: {add: [ALL]}}") == (Capabilities{1} << 41) - 1);
+    CHECK(capability_of("NET_ADMIN") == 12);
+    CHECK(capability_of("CHECKPOINT_RESTORE") == 40);
+    CHECK_FALSE(capability_of("NET_ADMIM"));
+}
+
+TEST_CASE("who is ended first when memory is short follows the kubelet's order") {
+    const auto score = [](const char* resources) {
+        const auto container = yaml((std::string("{resources: ") + resources + "}").c_str());
+        auto pod = pod_with("{}");
+        pod.at("spec").set("containers", api::Value::array({container}));
+        return out_of_memory_score(pod, container, std::int64_t{8} << 30);
+    };
+    CHECK(score("{}") == 1000);
+    CHECK(score("{limits: {cpu: '1', memory: 1Gi}}") == -997);
+    CHECK(score("{requests: {memory: 4Gi}}") == 501);
+    CHECK(score("{requests: {memory: 100Gi}}") == 3);
+    CHECK(score("{requests: {cpu: 1m}}") == 999);
 }
 
 TEST_CASE("an image's command and arguments fill in what the container leaves out") {
@@ -112,18 +150,20 @@ TEST_CASE("what cannot be done is refused by name, what is usual is not") {
     CHECK(refused("{hostNetwork: false, hostPID: false}", "{}").empty());
     CHECK(
         refused("{}", "{securityContext: {capabilities: {add: [CAP_NET_BIND_SERVICE]}}}").empty());
-    CHECK(refused("{}", "{securityContext: {capabilities: {add: [IPC_LOCK]}}}").find("IPC_LOCK") !=
+    CHECK(refused("{}", "{securityContext: {capabilities: {add: [IPC_LOCK]}}}").empty());
+    CHECK(refused("{}", "{securityContext: {capabilities: {add: [IPC_LOCC]}}}").find("IPC_LOCC") !=
           std::string::npos);
+    CHECK(refused("{}", "{securityContext: {privileged: true}}").find("privileged") == 0);
     CHECK(refused("{securityContext: {seccompProfile: {type: RuntimeDefault}}}", "{}").empty());
     CHECK(refused("{}", "{volumeMounts: [{name: v, mountPropagation: None}]}").empty());
     CHECK(refused("{os: {name: windows}}", "{}").find("os windows") == 0);
 }
 
-TEST_CASE("what needs root is refused without it") {
+TEST_CASE("further groups are refused where pods have no users of their own") {
     CHECK(refused("{securityContext: {supplementalGroups: [5]}}", "{}").empty());
-    CHECK_FALSE(refused("{securityContext: {supplementalGroups: [5]}}", "{}", true).empty());
-    CHECK_FALSE(refused("{hostUsers: false}", "{}").empty());
-    CHECK(refused("{hostUsers: false}", "{}", true).empty());
+    CHECK_FALSE(
+        refused("{securityContext: {supplementalGroups: [5]}}", "{}", PodUsers::shared).empty());
+    CHECK(refused("{hostUsers: false}", "{}").empty());
 }
 
 TEST_CASE("only init containers may differ from the pod's restart policy") {

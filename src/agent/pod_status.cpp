@@ -95,9 +95,9 @@ Value StatusMaker::make() {
     const std::string current = phase();
     status.set("phase", current);
     status.set("conditions", conditions(current));
-    if (seen_.deadline_exceeded) {
-        status.set("reason", "DeadlineExceeded");
-        status.set("message", "Pod was active on the node longer than the specified deadline");
+    if (seen_.verdict) {
+        status.set("reason", seen_.verdict->reason);
+        status.set("message", seen_.verdict->message);
     }
     if (!seen_.host_ip.empty()) {
         status.set("hostIP", seen_.host_ip);
@@ -125,7 +125,7 @@ Value StatusMaker::container_status(const ContainerSpec& spec) const {
     Value status = Value::object({{"name", spec.name}});
     status.set("state", state_of(spec, container));
     const bool restarting = container.phase == Phase::exited && container.ended &&
-                            !seen_.deadline_exceeded && wants_restart(pod_, spec, container) &&
+                            !seen_.verdict && wants_restart(pod_, spec, container) &&
                             seen_.sandbox == PodSeen::Sandbox::up;
     Value last = Value::object();
     if (restarting)
@@ -185,7 +185,7 @@ std::string StatusMaker::phase() const {
     const std::string told = pod_["status"]["phase"].text();
     if (told == "Succeeded" || told == "Failed") return told;
     const bool over = seen_.sandbox == PodSeen::Sandbox::gone;
-    if (seen_.deadline_exceeded && over) return "Failed";
+    if (seen_.verdict && over) return "Failed";
     const bool never_again = over && (seen_.lost || pod_["metadata"].has("deletionTimestamp"));
     int running = 0, waits = 0, stopped = 0, succeeded = 0;
     for (const ContainerSpec& spec : specs_) {

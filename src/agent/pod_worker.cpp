@@ -6,6 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include <fcntl.h>
+
+#include "agent/beneath.h"
 #include "agent/files.h"
 #include "agent/log_query.h"
 #include "agent/pod_files.h"
@@ -76,6 +79,7 @@ PodWorker::PodWorker(PodHost& host, kube::ObjectPtr pod, const FoundPod& found)
     if (found.alive) {
         seen_.sandbox = PodSeen::Sandbox::up;
         address_ = found.sandbox["ip"].text();
+        ids_ = id_map_of(found.sandbox["ids"]);
         seen_.ip = address_;
         for (const Value& gpu : found.sandbox["gpus"].items())
             gpus_.push_back(static_cast<int>(gpu.integer_or(0)));
@@ -144,6 +148,19 @@ void PodWorker::update(kube::ObjectPtr pod) {
     step();
 }
 
+void PodWorker::evict(const Verdict& verdict) {
+    if (gone_ || seen_.verdict || is_finished(object_->value, seen_)) return;
+    seen_.verdict = verdict;
+    record("Warning", verdict.reason, verdict.message);
+    step();
+}
+
+void PodWorker::shut_down(Duration most, std::function<void()> done) {
+    seen_.shutdown = most;
+    shut_down_ = std::move(done);
+    step();
+}
+
 void PodWorker::object_gone() {
     if (gone_) return;
     gone_ = true;
@@ -186,9 +203,13 @@ void PodWorker::take(const RunReport& report) {
 /// says so.
 void PodWorker::add_message(const Value& container, Ended& ended) const {
     const std::string name = container["name"].text();
-    const auto message = read_file(directory() + "/containers/" + name + "/" +
-                                   std::to_string(ended.attempt) + ".termination");
-    if (message && !message->empty()) ended.message = message->substr(0, kMessageLimit);
+    // The container may have made it as large as it likes.
+    const Descriptor folder(
+        ::open((directory() + "/containers/" + name).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const std::string file = std::to_string(ended.attempt) + ".termination";
+    const std::string said =
+        folder ? read_within(folder.get(), file, kMessageLimit, End::last) : std::string();
+    if (!said.empty()) ended.message = said;
     const bool from_log = container["terminationMessagePolicy"].text() == "FallbackToLogsOnError" &&
                           ended.code != 0 && ended.message.empty();
     if (!from_log) return;
@@ -240,11 +261,12 @@ void PodWorker::step() {
     stepping_ = true;
     const Value& deadline = object_->value["spec"]["activeDeadlineSeconds"];
     const Time now = host_.loop.now();
-    if (deadline.is_integer() && !is_finished(object_->value, seen_) && !seen_.deadline_exceeded &&
+    if (deadline.is_integer() && !is_finished(object_->value, seen_) && !seen_.verdict &&
         now >= seen_.acknowledged + seconds(deadline.as_integer())) {
-        seen_.deadline_exceeded = true;
-        record("Normal", "DeadlineExceeded",
-               "Pod was active on the node longer than the specified deadline");
+        seen_.verdict = {"DeadlineExceeded",
+                         "Pod was active on the node longer than the specified deadline",
+                         std::nullopt};
+        record("Normal", seen_.verdict->reason, seen_.verdict->message);
     }
     std::optional<Time> look_again;
     for (int round = 0; round < 100; ++round) {
@@ -264,6 +286,7 @@ void PodWorker::step() {
     tell_status();
     const bool clear =
         seen_.sandbox == PodSeen::Sandbox::none || seen_.sandbox == PodSeen::Sandbox::gone;
+    if (clear && shut_down_) host_.loop.post(std::exchange(shut_down_, nullptr));
     if (gone_ && clear) return host_.over(uid_);
     if (look_again) later(*look_again > now ? *look_again - now : Duration{});
 }
@@ -326,7 +349,7 @@ void PodWorker::make_sandbox() {
         if (volume.kind == VolumePlan::Kind::memory)
             memory.push(Value::object({{"path", directory() + "/volumes/" + volume.name},
                                        {"size", volume.size_limit},
-                                       {"group", file_group()}}));
+                                       {"group", std::max<std::int64_t>(0, file_group())}}));
     const Value& metadata = object_->value["metadata"];
     const Value& spec = object_->value["spec"];
     const Value sandbox =
@@ -338,6 +361,7 @@ void PodWorker::make_sandbox() {
                        {"sharePid", spec["shareProcessNamespace"].boolean_or(false)},
                        {"sysctls", spec["securityContext"]["sysctls"]},
                        {"gpus", devices},
+                       {"ids", to_value(ids_)},
                        {"memoryVolumes", memory}});
     host_.machine.make_sandbox(uid_, sandbox, guarded([this](const std::string& problem) {
                                    if (!problem.empty()) return sandbox_failed(problem);
@@ -379,7 +403,7 @@ void PodWorker::remove_object() {
 }
 
 void PodWorker::tell_status() {
-    if (gone_ || telling_) return;
+    if (gone_ || telling_ || seen_.shutdown) return;
     const Value status = make_status(object_->value, seen_, host_.loop.now());
     const std::uint64_t hash = stable_hash(api::to_json(status));
     if (hash == told_status_) return;

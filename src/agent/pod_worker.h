@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "agent/agent.h"
-#include "agent/container_root.h"
+#include "agent/root_plan.h"
 #include "agent/environment.h"
 #include "agent/gpus.h"
 #include "agent/machine.h"
@@ -28,7 +28,7 @@ struct PodHost {
     Machine& machine;
     const Options& options;
     std::string home;  // Of the user that Muster runs as.
-    bool rootless = false;
+    PodUsers users = PodUsers::own;
     GpuTable& gpus;
     std::function<std::vector<api::Value>(const std::string& ns)> services;
     std::function<std::string(const std::string& node)> node_address;
@@ -53,6 +53,12 @@ public:
     void object_gone();
     void take(const RunReport& report);
     void sandbox_lost();
+    /// Ends the pod for good; its status tells why.
+    void evict(const Verdict& verdict);
+
+    /// Ends what runs, after its preStop hooks and within its grace period, of which `most` is left
+    /// at most; the object and its status stay as they are. `done` runs when no process is left.
+    void shut_down(Duration most, std::function<void()> done);
 
     /// Plans and does, until nothing is left to do now.
     void step();
@@ -75,10 +81,13 @@ private:
     void fetch_token(const TokenRequest& request);
     void fetched();
     void refresh();
-    void write_volumes();
-    void write_files();
+    void fill();
+    Machine::PodFiles files() const;
+    std::string check_machine_paths() const;
+    void filled();
     void check_containers();
     PodPlace place() const;
+    std::int64_t memory_of_node() const;  // Bytes; 0: not known.
     PodPlace place_of(const std::string& container) const;
 
     void make_sandbox();
@@ -122,6 +131,8 @@ private:
     Sources incoming_;                                             // While they are being fetched.
     std::map<TokenRequest, std::pair<Time, std::string>> tokens_;  // With the time of issue.
     VolumesPlan volumes_;
+    IdMap ids_;                                     // Of the pod's users.
+    std::map<std::string, std::uint64_t> written_;  // Hashes of its files, by path.
     int fetching_ = 0;        // Requests under way.
     bool preparing_ = false;  // Until all of them are answered.
     std::string told_problem_;
@@ -130,6 +141,7 @@ private:
     bool telling_ = false;
     bool removing_ = false;
     bool gone_ = false;  // The object is.
+    std::function<void()> shut_down_;
     bool stepping_ = false;
     Loop::TimerId timer_{};
     bool timed_ = false;

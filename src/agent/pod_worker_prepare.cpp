@@ -1,18 +1,21 @@
 // agent/pod_worker_prepare.cpp - before a pod starts: what it refers to is fetched, its volumes and
 // files are written, its containers are checked.
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
+#include <cerrno>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
+#include "agent/beneath.h"
 #include "agent/environment.h"
+#include "agent/environment_closure.h"
 #include "agent/files.h"
 #include "agent/image_map.h"
 #include "agent/pod_files.h"
 #include "agent/pod_refusal.h"
 #include "agent/pod_worker.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "kube/request.h"
 
 namespace muster::agent {
@@ -24,24 +27,27 @@ using api::Value;
 constexpr Duration kRetry = seconds(2);
 constexpr Duration kRefresh = seconds(60);
 
-/// Makes a hostPath what its type says; gives what is wrong with it.
-std::string check_machine_path(const VolumePlan& volume, const std::string& data_directory) {
-    struct stat status {};
+/// Makes a hostPath what its type says, where it may be written; gives what is wrong with it.
+std::string check_machine_path(const VolumePlan& volume) {
     const std::string& path = volume.machine_path;
-    std::error_code none;
-    const std::string real = std::filesystem::weakly_canonical(path, none).string() + "/";
-    if (real.starts_with(data_directory + "/"))
-        return "hostPath " + path + " is in Muster's own data folder, which no pod may see";
     const std::string& type = volume.path_type;
-    if (type == "DirectoryOrCreate" || type == "FileOrCreate") {
-        if (::stat(path.c_str(), &status) != 0) {
-            if (type == "DirectoryOrCreate")
-                make_directories(path);
-            else
-                write_file(path, "");
-        }
+    const Descriptor root(::open(volume.machine_root.c_str(), O_PATH | O_CLOEXEC));
+    if (!root) return "hostPath type check failed: " + volume.machine_root + " does not exist";
+    const bool create = type == "DirectoryOrCreate" || type == "FileOrCreate";
+    Descriptor found = volume.machine_inside.empty()
+                           ? Descriptor(::fcntl(root.get(), F_DUPFD_CLOEXEC, 3))
+                           : open_within(root.get(), volume.machine_inside, Reach::beneath, O_PATH);
+    if (!found && errno == ENOENT && create && !volume.machine_read_only) {
+        Place place;
+        place.kind = type == "FileOrCreate" ? Place::Kind::file : Place::Kind::folder;
+        place.mode = type == "FileOrCreate" ? 0644 : 0755;
+        found = make_within(root.get(), volume.machine_inside, Reach::beneath, place);
     }
-    if (::stat(path.c_str(), &status) != 0)
+    if (!found && errno == EXDEV)
+        return "hostPath " + path + " leads out of " + volume.machine_root +
+               ", which is what this machine allows";
+    struct stat status {};
+    if (!found || ::fstat(found.get(), &status) != 0)
         return "hostPath type check failed: " + path + " does not exist on this machine";
     const bool is_directory = S_ISDIR(status.st_mode);
     if (type.starts_with("Directory") && !is_directory)
@@ -55,32 +61,6 @@ std::string check_machine_path(const VolumePlan& volume, const std::string& data
     if (type == "BlockDevice" && !S_ISBLK(status.st_mode))
         return "hostPath type check failed: " + path + " is not a block device";
     return "";
-}
-
-/// fsGroup: the group may use what is there and owns what is added.
-void give_to_group(const std::string& path, mode_t mode, std::int64_t group) {
-    if (group < 0) return;
-    if (::chown(path.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(group)) != 0 ||
-        ::chmod(path.c_str(), mode) != 0)
-        throw Error(Reason::internal_error,
-                    "cannot give " + path + " to group " + std::to_string(group) + " (fsGroup)");
-}
-
-/// `group` -1: none.
-void write_volume(const VolumePlan& volume, const std::string& folder, std::int64_t group) {
-    make_directories(folder);
-    if (volume.kind == VolumePlan::Kind::folder) {
-        ::chmod(folder.c_str(), 0777);
-        give_to_group(folder, 02777, group);
-    }
-    for (const VolumeFile& file : volume.files) {
-        const std::string path = folder + "/" + file.path;
-        make_directories(path.substr(0, path.rfind('/')));
-        if (read_file(path) == file.content) continue;
-        const auto mode = static_cast<mode_t>(file.mode);
-        replace_file(path, file.content, mode);
-        give_to_group(path, mode | 0440, group);
-    }
 }
 
 bool has_files(const VolumesPlan& plan) {
@@ -161,15 +141,39 @@ void PodWorker::fetch_token(const TokenRequest& request) {
 void PodWorker::fetched() {
     if (--fetching_ > 0) return;
     sources_ = std::move(incoming_);
-    seen_.problem.clear();
     volumes_ = plan_volumes(object_->value, sources_, place());
+    admit_machine_paths(volumes_, host_.options.host_paths);
     seen_.problem = volumes_.problem;
     try {
-        write_files();
-        if (seen_.problem.empty()) write_volumes();
+        if (seen_.problem.empty()) seen_.problem = check_machine_paths();
     } catch (const Error& error) {
         seen_.problem = error.what();
     }
+    if (seen_.problem.empty()) return fill();
+    filled();
+}
+
+/// Writes what is not on the disk yet. The first time it also asks for the pod's users.
+void PodWorker::fill() {
+    Machine::PodFiles wanted = files();
+    std::erase_if(wanted.files, [this](const Machine::PodFiles::File& file) {
+        const auto known = written_.find(file.path);
+        return known != written_.end() && known->second == stable_hash(file.content);
+    });
+    if (wanted.files.empty() && seen_.prepared) return filled();
+    const auto told = [this, names = wanted.files](const std::string& problem, const IdMap& ids) {
+        if (problem.empty()) {
+            ids_ = ids;
+            for (const Machine::PodFiles::File& file : names)
+                written_[file.path] = stable_hash(file.content);
+        }
+        seen_.problem = problem;
+        filled();
+    };
+    host_.machine.fill(uid_, wanted, guarded(told));
+}
+
+void PodWorker::filled() {
     if (seen_.problem.empty()) {
         seen_.prepared = true;
         check_containers();
@@ -195,35 +199,44 @@ void PodWorker::refresh() {
     if (!over && fetching_ == 0) fetch();
 }
 
-void PodWorker::write_files() {
-    const std::string folder = directory() + "/etc";
-    make_directories(folder);
+/// All files of the pod, with those of its volumes.
+Machine::PodFiles PodWorker::files() const {
     const Value& pod = object_->value;
-    write_file(folder + "/resolv.conf",
-               resolv_text(pod, read_file("/etc/resolv.conf").value_or("")));
-    write_file(folder + "/hosts", hosts_text(pod, address_));
-    write_file(folder + "/hostname", hostname_of(pod) + "\n");
-}
-
-void PodWorker::write_volumes() {
-    const std::string folder = directory() + "/volumes";
-    make_directories(folder);
+    const std::int64_t group = file_group();
+    Machine::PodFiles files;
+    files.ns = pod["metadata"]["namespace"].text();
+    files.ids = ids_wanted(pod);
+    files.folders = {{"etc"}, {"volumes"}};
+    files.files = {{"etc/resolv.conf", resolv_text(pod, read_file("/etc/resolv.conf").value_or(""))},
+                   {"etc/hosts", hosts_text(pod, address_)},
+                   {"etc/hostname", hostname_of(pod) + "\n"}};
     for (const VolumePlan& volume : volumes_.volumes) {
-        if (volume.kind != VolumePlan::Kind::machine_path) {
-            write_volume(volume, folder + "/" + volume.name, file_group());
-            continue;
-        }
-        const std::string wrong = check_machine_path(volume, host_.options.data_directory);
-        if (!wrong.empty())
-            seen_.problem =
-                "MountVolume.SetUp failed for volume \"" + volume.name + "\" : " + wrong;
+        if (volume.kind == VolumePlan::Kind::machine_path) continue;
+        const std::string path = "volumes/" + volume.name;
+        const bool is_folder = volume.kind == VolumePlan::Kind::folder;
+        files.folders.push_back({path, !is_folder ? 0755 : group < 0 ? 0777 : 02777, group});
+        // fsGroup: the group may read what is there.
+        for (const VolumeFile& file : volume.files)
+            files.files.push_back({path + "/" + file.path, file.content,
+                                   group < 0 ? file.mode : file.mode | 0440, group});
     }
+    return files;
 }
 
-/// fsGroup, where there are further groups: without root all is the one user's own.
+std::string PodWorker::check_machine_paths() const {
+    for (const VolumePlan& volume : volumes_.volumes) {
+        if (volume.kind != VolumePlan::Kind::machine_path) continue;
+        const std::string wrong = check_machine_path(volume);
+        if (!wrong.empty())
+            return "MountVolume.SetUp failed for volume \"" + volume.name + "\" : " + wrong;
+    }
+    return "";
+}
+
+/// fsGroup, where there are further groups; else all is the one user's own.
 std::int64_t PodWorker::file_group() const {
     const Value& group = object_->value["spec"]["securityContext"]["fsGroup"];
-    return group.is_integer() && !host_.rootless ? group.as_integer() : -1;
+    return group.is_integer() && host_.users == PodUsers::own ? group.as_integer() : -1;
 }
 
 /// Containers that cannot be started are marked with why, before any of them is started.
@@ -243,11 +256,17 @@ void PodWorker::check_containers() {
             container.image_problem = unmapped_text(image_name);
             continue;
         }
-        std::string problem = refusal_of(object_->value, *spec.value, host_.rootless);
+        std::string problem = refusal_of(object_->value, *spec.value, host_.users);
         container.refused = !problem.empty();
         const Environment made =
             make_environment(object_->value, *spec.value, sources_, place(), *image);
         if (problem.empty()) problem = made.problem;
+        if (problem.empty() && !image->environment.empty()) {
+            const EnvironmentClosure closure = environment_closure(image->environment);
+            if (!closure.missing.empty())
+                problem = "the image " + image_name + " is mapped to the environment " +
+                          image->environment + ", of which " + closure.missing;
+        }
         if (problem.empty() && command_line(*spec.value, *image, made.variables).empty()) {
             problem =
                 "container \"" + spec.name + "\" names no command and images are not read: " +

@@ -1,6 +1,5 @@
 // agent/pod_worker_start.cpp - a pod's containers: how one is started, asked by probes and hooks.
 #include <exception>
-#include <filesystem>
 
 #include <sys/stat.h>
 
@@ -8,16 +7,19 @@
 #include "agent/environment.h"
 #include "agent/files.h"
 #include "agent/identity.h"
+#include "agent/environment_closure.h"
 #include "agent/image_map.h"
+#include "agent/out_of_memory.h"
 #include "agent/pod_worker.h"
 #include "base/error.h"
+#include "base/quantity.h"
 
 namespace muster::agent {
 
 using api::Value;
 using Phase = ContainerSeen::Phase;
 
-/// What the container sees of the machine, without its own disk space.
+/// What the container sees, without its own disk space.
 RootPlan PodWorker::make_root(const Value& container, const ImageMapping& image,
                               const Variables& variables) const {
     RootPlan root;
@@ -29,20 +31,17 @@ RootPlan PodWorker::make_root(const Value& container, const ImageMapping& image,
         expand(container["workingDir"].text_or(mapped ? host_.home : "/"), variables);
     root.read_only = container["securityContext"]["readOnlyRootFilesystem"].boolean_or(false);
     root.hidden = {host_.options.data_directory};
-    if (mapped) root.environments = environment_folders(image.environment);
+    root.ids = ids_;
+    if (mapped) root.environments = environment_closure(image.environment).paths;
     for (const char* file : {"resolv.conf", "hosts", "hostname"})
-        root.mounts.push_back({directory() + "/etc/" + file, std::string("/etc/") + file, false});
-    for (BindMount& mount : plan_mounts(container, volumes_, directory() + "/volumes", variables)) {
-        make_sub_path(mount.source);
-        const std::string real = std::filesystem::weakly_canonical(mount.source).string();
-        const bool own = real.starts_with(std::filesystem::weakly_canonical(directory()).string());
-        if (!own && (real + "/").starts_with(host_.options.data_directory + "/"))
-            throw Error(Reason::forbidden, mount.source +
-                                               " is in Muster's own data folder, which no pod may "
-                                               "see");
+        root.mounts.push_back({directory() + "/etc/" + file, std::string("/etc/") + file});
+    for (BindMount& mount : plan_mounts(container, volumes_, directory() + "/volumes", variables))
         root.mounts.push_back(std::move(mount));
-    }
     return root;
+}
+
+std::int64_t PodWorker::memory_of_node() const {
+    return Quantity::parse(place().allocatable["memory"].text()).value_or(Quantity{}).units();
 }
 
 PodPlace PodWorker::place_of(const std::string& container) const {
@@ -77,22 +76,25 @@ void PodWorker::start_run(const std::string& name) {
     const std::string own = directory() + "/containers/" + name;
     const std::string run = own + "/" + std::to_string(seen.attempt);
 
-    const Identity identity = identity_for(object_->value, container, host_.rootless);
+    const Identity identity = identity_for(object_->value, container, host_.users);
     RootPlan root = make_root(container, *image, environment.variables);
     root.scratch = run;
-    root.owner = identity.nested ? 0 : identity.user;
+    root.user = identity.user;
+    root.group = identity.group;
     make_directories(own);
     write_file(run + ".termination", "");
     ::chmod((run + ".termination").c_str(), 0666);  // Whoever the container's processes are.
     root.mounts.push_back(
         {run + ".termination",
-         std::string(container["terminationMessagePath"].text_or("/dev/termination-log")), false});
+         std::string(container["terminationMessagePath"].text_or("/dev/termination-log"))});
     Value words = Value::array();
     for (const std::string& word : command_line(container, *image, environment.variables))
         words.push(word);
     Value variables = Value::array();
     for (const auto& [key, value] : environment.variables)
         variables.push(key + "=" + value);
+    ContainerLimits limits = limits_of(object_->value, container);
+    limits.processes = host_.options.pids_limit;
     record("Normal", "Pulled", "Container image \"" + image_name + "\" already present on machine");
     record("Normal", "Created", "Created container: " + name);
     host_.machine.start(
@@ -101,8 +103,11 @@ void PodWorker::start_run(const std::string& name) {
                        {"env", variables},
                        {"cwd", root.working_directory},
                        {"root", to_value(root)},
-                       {"limits", to_value(limits_of(object_->value, container))},
+                       {"limits", to_value(limits)},
                        {"identity", to_value(identity)},
+                       {"processes", host_.options.pids_limit},
+                       {"oomScoreAdj", out_of_memory_score(object_->value, container,
+                                                           memory_of_node())},
                        {"stdin", container["stdin"]},
                        {"tty", container["tty"]},
                        {"sharePid", object_->value["spec"]["shareProcessNamespace"]}}));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/dns_name.h"
 #include "base/quantity.h"
 
 namespace muster::agent {
@@ -163,6 +164,25 @@ VolumePlan plan_volume(const Value& pod, const Value& volume, const Sources& sou
     return plan;
 }
 
+/// Without a slash at its end, or two in its middle.
+std::string clean_path(const std::string& path) {
+    std::string clean;
+    for (const char each : path)
+        if (each != '/' || !clean.ends_with('/')) clean += each;
+    if (clean.size() > 1 && clean.ends_with('/')) clean.pop_back();
+    return clean;
+}
+
+/// Names become folders: the server lets only labels through, and nothing is built on that alone.
+std::string name_problem(const Value& spec) {
+    for (const char* list : {"volumes", "containers", "initContainers"})
+        for (const Value& each : spec[list].items())
+            if (!dns1123_label_faults(each["name"].text()).empty())
+                return "\"" + each["name"].text() + "\" in spec." + list +
+                       " is no name: use lower case letters, digits and '-'";
+    return "";
+}
+
 bool leaves(const std::string& path) {
     return path.starts_with('/') || path == ".." || path.starts_with("../") ||
            path.ends_with("/..") || path.find("/../") != std::string::npos;
@@ -172,6 +192,8 @@ bool leaves(const std::string& path) {
 
 VolumesPlan plan_volumes(const Value& pod, const Sources& sources, const PodPlace& place) {
     VolumesPlan plan;
+    plan.problem = name_problem(pod["spec"]);
+    if (!plan.problem.empty()) return plan;
     for (const Value& volume : pod["spec"]["volumes"].items()) {
         std::string problem;
         plan.volumes.push_back(plan_volume(pod, volume, sources, place, problem));
@@ -185,9 +207,29 @@ VolumesPlan plan_volumes(const Value& pod, const Sources& sources, const PodPlac
     return plan;
 }
 
-std::string volume_source(const VolumePlan& volume, const std::string& folder) {
-    return volume.kind == VolumePlan::Kind::machine_path ? volume.machine_path
-                                                         : folder + "/" + volume.name;
+void admit_machine_paths(VolumesPlan& plan, const std::vector<HostPath>& allowed) {
+    for (VolumePlan& volume : plan.volumes) {
+        if (volume.kind != VolumePlan::Kind::machine_path) continue;
+        const std::string path = clean_path(volume.machine_path);
+        const HostPath* best = nullptr;
+        for (const HostPath& each : allowed) {
+            const bool within = path == each.path || path.starts_with(each.path + "/");
+            if (within && (!best || each.path.size() > best->path.size())) best = &each;
+        }
+        if (!best) {
+            if (plan.problem.empty())
+                plan.problem = "MountVolume.SetUp failed for volume \"" + volume.name +
+                               "\" : hostPath " + volume.machine_path +
+                               " is not allowed on this machine; use an emptyDir, or let the "
+                               "administrator add it to the file that muster up reads with "
+                               "--config: hostPaths: [{path: " +
+                               volume.machine_path + "}]";
+            continue;
+        }
+        volume.machine_root = best->path;
+        volume.machine_inside = path.substr(std::min(best->path.size() + 1, path.size()));
+        volume.machine_read_only = !best->writable;
+    }
 }
 
 std::vector<BindMount> plan_mounts(const Value& container, const VolumesPlan& volumes,
@@ -198,15 +240,20 @@ std::vector<BindMount> plan_mounts(const Value& container, const VolumesPlan& vo
             std::find_if(volumes.volumes.begin(), volumes.volumes.end(),
                          [&](const VolumePlan& each) { return each.name == mount["name"].text(); });
         if (volume == volumes.volumes.end()) continue;
-        std::string source = volume_source(*volume, folder);
-        std::string inside = mount["subPath"].text();
-        if (mount.has("subPathExpr")) inside = expand(mount["subPathExpr"].text(), variables);
-        if (!inside.empty() && !leaves(inside)) source += "/" + inside;
-        const bool read_only =
-            mount["readOnly"].boolean_or(false) || volume->kind == VolumePlan::Kind::files;
-        std::string target = mount["mountPath"].text();
-        if (!target.starts_with('/')) target.insert(0, "/");
-        mounts.push_back({source, target, read_only});
+        const bool of_machine = volume->kind == VolumePlan::Kind::machine_path;
+        BindMount bind;
+        bind.source = of_machine ? volume->machine_root : folder + "/" + volume->name;
+        if (of_machine && !volume->machine_inside.empty())
+            bind.inside.push_back(volume->machine_inside);
+        std::string sub_path = mount["subPath"].text();
+        if (mount.has("subPathExpr")) sub_path = expand(mount["subPathExpr"].text(), variables);
+        if (!sub_path.empty()) bind.inside.push_back(sub_path);
+        bind.read_only = mount["readOnly"].boolean_or(false) ||
+                         volume->kind == VolumePlan::Kind::files ||
+                         (of_machine && volume->machine_read_only);
+        bind.target = mount["mountPath"].text();
+        if (!bind.target.starts_with('/')) bind.target.insert(0, "/");
+        mounts.push_back(std::move(bind));
     }
     std::stable_sort(mounts.begin(), mounts.end(), [](const BindMount& a, const BindMount& b) {
         return a.target.size() < b.target.size();

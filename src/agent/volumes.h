@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/container_root.h"
+#include "agent/root_plan.h"
+#include "agent/agent.h"
 #include "agent/environment.h"
 #include "agent/pod_sources.h"
 #include "api/value.h"
@@ -25,6 +26,9 @@ struct VolumePlan {
     std::int64_t size_limit = 0;  // Memory; 0: none.
     std::string machine_path;     // hostPath
     std::string path_type;        // "", Directory, DirectoryOrCreate, File, FileOrCreate, ...
+    std::string machine_root;     // The allowed path that it is in,
+    std::string machine_inside;   // and the rest.
+    bool machine_read_only = true;
     std::vector<VolumeFile> files;
 };
 
@@ -35,11 +39,11 @@ struct VolumesPlan {
 };
 VolumesPlan plan_volumes(const api::Value& pod, const Sources& sources, const PodPlace& place);
 
-/// Where a volume's content is: hostPath's own path, else folder/NAME.
-std::string volume_source(const VolumePlan& volume, const std::string& folder);
+/// Finds the allowed path that each hostPath is in; one that is in none is the plan's problem.
+void admit_machine_paths(VolumesPlan& plan, const std::vector<HostPath>& allowed);
 
-/// What a container mounts, shortest path first. subPath is inside the volume; a subPathExpr is
-/// expanded with the container's variables.
+/// What a container mounts, shortest path first. Volumes are in `folder`/NAME; subPath is inside the
+/// volume, and a subPathExpr is expanded with the container's variables.
 std::vector<BindMount> plan_mounts(const api::Value& container, const VolumesPlan& volumes,
                                    const std::string& folder, const Variables& variables);
 

@@ -74,6 +74,8 @@ class Muster(Commands, Program):
     def start(self, timeout: float = 60) -> "Muster":
         command = [*self.prefix, str(self.program), "up", "--data", str(self.folder / "state"), "--kubeconfig", str(self.kubeconfig),
                    "--listen", f"127.0.0.1:{self.port}", *self.flags]
+        if "--shutdown-grace" not in self.flags:  # Tests that end with running pods do not wait for them.
+            command += ["--shutdown-grace", "1"]
         for node in self.nodes:
             command += ["--node", node]
         identity = {} if self.user is None else {"user": self.user, "group": self.user, "extra_groups": []}

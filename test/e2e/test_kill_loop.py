@@ -63,6 +63,21 @@ def group_of(muster) -> str:
     return f"muster-{number:016x}"
 
 
+def make_recorded(make_muster, *nodes: str):
+    """A Muster whose pods may write down their starts in a folder of this machine."""
+    muster = make_muster(*nodes)
+    starts = muster.folder / "starts"
+    starts.mkdir()
+    starts.chmod(0o777)  # Pods have users of their own.
+    config = muster.folder / "config.yaml"
+    config.write_text("apiVersion: muster.dev/v1alpha1\nkind: Configuration\n"
+                      f"hostPaths: [{{path: {starts}, writable: true}}]\n")
+    muster.flags += ["--config", str(config)]
+    muster.start()
+    muster.run("label", "namespace", "default", "pod-security.kubernetes.io/enforce=privileged")
+    return muster, starts
+
+
 def starts_of(starts: pathlib.Path) -> collections.Counter:
     return collections.Counter(read(starts / "all").decode().split())
 
@@ -74,9 +89,7 @@ def restarts(pod: dict) -> int:
 def test_killed_at_random_moments_it_loses_and_doubles_nothing(make_muster):
     seed = 20
     chance = random.Random(seed)
-    muster = make_muster("laptop:cpu=16,memory=16Gi,pods=110").start()
-    starts = muster.folder / "starts"
-    starts.mkdir()
+    muster, starts = make_recorded(make_muster, "laptop:cpu=16,memory=16Gi,pods=110")
     mark = str(muster.folder)
     names = []
     for turn in range(TURNS):
@@ -110,9 +123,7 @@ def test_killed_at_random_moments_it_loses_and_doubles_nothing(make_muster):
 
 
 def test_a_pod_deleted_just_before_the_kill_ends_after_the_restart(make_muster):
-    muster = make_muster().start()
-    starts = muster.folder / "starts"
-    starts.mkdir()
+    muster, starts = make_recorded(make_muster)
     mark = str(muster.folder)
     muster.apply(job("stubborn", "Never", "trap '' TERM; " + RECORD + "while :; do sleep 0.2; done", starts, mark))
     pod = muster.until("it runs", lambda: next(

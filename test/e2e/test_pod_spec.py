@@ -161,7 +161,7 @@ REFUSED = {
     "runtime-class": ("runtimeClassName: kata", "", "runtimeClassName kata"),
     "machine-sysctl": ("securityContext: {sysctls: [{name: kernel.pid_max, value: '9'}]}", "", "kernel.pid_max"),
     "privileged": ("", "securityContext: {privileged: true}", "privileged"),
-    "capability": ("", "securityContext: {capabilities: {add: [SYS_ADMIN]}}", "SYS_ADMIN"),
+    "capability": ("", "securityContext: {capabilities: {add: [SYS_ADMINISTRATOR]}}", "SYS_ADMINISTRATOR"),
     "root-non-root": ("securityContext: {runAsNonRoot: true, runAsUser: 0}", "", "breaks non-root policy"),
     "seccomp": ("", "securityContext: {seccompProfile: {type: Localhost, localhostProfile: x}}", "seccompProfile"),
     "grpc": ("", "livenessProbe: {grpc: {port: 5000}}", "gRPC livenessProbe"),
@@ -238,13 +238,32 @@ def test_a_command_that_is_too_long_for_exec_is_an_error(muster):
     assert refused.returncode != 0 and ("64 KiB" in refused.stderr or "65536" in refused.stderr), refused
 
 
-def test_no_pod_sees_musters_own_data(muster):
-    state = muster.folder / "state"
-    muster.apply(pod("curious", f"ls -A /host{state} && ls /host/etc/passwd", "volumes: [{name: host, hostPath: {path: /}}]",
-                     "volumeMounts: [{name: host, mountPath: /host}]"))
-    assert output(muster, "curious").split() == ["/host/etc/passwd"]
-    muster.apply(pod("nosy", "true", f"volumes: [{{name: keys, hostPath: {{path: {state}}}}}]"))
-    muster.until("it is refused", lambda: "no pod may see" in events_of(muster, "nosy"))
-    muster.apply(pod("sly", "ls /keys", "volumes: [{name: host, hostPath: {path: /}}]",
-                     f"volumeMounts: [{{name: host, mountPath: /keys, subPath: {str(state)[1:]}}}]"))
-    assert "no pod may see" in main_state(ended(muster, "sly"))["terminated"]["message"]
+def test_host_path_shows_what_the_configuration_lists_and_nothing_else(make_muster, tmp_path):
+    folder = tmp_path / "models"
+    folder.mkdir()
+    (folder / "weights").write_text("heavy")
+    (folder / "keys").symlink_to("..")
+    config = tmp_path / "config.yaml"
+    config.write_text(f"apiVersion: muster.dev/v1alpha1\nkind: Configuration\nhostPaths: [{{path: {folder}}}]\n")
+    for each in [tmp_path, *tmp_path.parents[:2]]:
+        each.chmod(0o755)
+    muster = make_muster(flags=["--config", str(config)]).start()
+    muster.run("label", "namespace", "default", "pod-security.kubernetes.io/enforce=privileged")
+    muster.apply(pod("reader", "cat /m/weights; touch /m/mine 2>/dev/null || echo read-only", f"volumes: [{{name: m, hostPath: {{path: {folder}}}}}]",
+                     "volumeMounts: [{name: m, mountPath: /m}]"))
+    assert output(muster, "reader") == "heavyread-only\n"
+    muster.apply(pod("nosy", "true", f"volumes: [{{name: keys, hostPath: {{path: {muster.folder}/state}}}}]"))
+    muster.until("it is refused", lambda: "is not allowed on this machine" in events_of(muster, "nosy"))
+    muster.apply(pod("sly", "ls /keys", f"volumes: [{{name: m, hostPath: {{path: {folder}}}}}]",
+                     "volumeMounts: [{name: m, mountPath: /keys, subPath: keys}]"))
+    assert "leads out of the volume" in main_state(ended(muster, "sly"))["terminated"]["message"]
+
+
+def test_a_wrong_host_path_in_the_configuration_is_said_at_the_start(make_muster, tmp_path):
+    config = tmp_path / "config.yaml"
+    for path, words in [("/proc", "no pod may have it"), ("/", "all of the machine"), ("relative", "absolute path")]:
+        config.write_text(f"apiVersion: muster.dev/v1alpha1\nkind: Configuration\nhostPaths: [{{path: {path}}}]\n")
+        muster = make_muster(flags=["--config", str(config)])
+        with pytest.raises(AssertionError):
+            muster.start()
+        assert words in (muster.folder / "muster.log").read_text()

@@ -35,6 +35,7 @@ Target exec_answer_target();
 Target kubeconfig_target();
 Target node_flag_target();
 Target config_file_target();
+Target pod_paths_target();
 Target scenario_target();
 Target queues_target();
 Target jwt_target();

@@ -19,7 +19,7 @@ std::vector<Target> all_targets() {
         exec_answer_target(), http1_target(),          http2_target(),
         json_target(),        json_path_target(),      jwt_target(),
         kubeconfig_target(),  node_flag_target(),      patch_target(),
-        protobuf_target(),    quantity_target(),       queues_target(),
+        pod_paths_target(),   protobuf_target(),    quantity_target(),       queues_target(),
         review_target(),      scenario_target(),       selector_target(),
         timestamp_target(),   webhook_answer_target(), webhook_configuration_target(),
         websocket_target(),   yaml_target(),

@@ -1,0 +1,97 @@
+// agent/disk_keeper.cpp - see disk_keeper.h.
+#include "agent/disk_keeper.h"
+
+#include <utility>
+
+#include <sys/statvfs.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace muster::agent {
+
+namespace {
+
+constexpr Duration kPeriod = seconds(1);
+constexpr Duration kShortPeriod = milliseconds(200);  // While the disk is nearly full.
+constexpr Duration kLimitsPeriod = seconds(10);       // The kubelet's.
+constexpr std::int64_t kNearlyFull = std::int64_t{4} << 30;
+
+}  // namespace
+
+DiskKeeper::DiskKeeper(Network& network, net::AsioLoop& loop, Pods pods, Evict evict)
+    : network_(network), loop_(loop), pods_(std::move(pods)), evict_(std::move(evict)) {
+    measurer_.start("muster-disk");
+}
+
+DiskKeeper::~DiskKeeper() {
+    alive_.reset();
+    measurer_.stop();
+}
+
+void DiskKeeper::start() {
+    limits_checked_ = loop_.now();
+    look();
+}
+
+DiskSpace DiskKeeper::space() const {
+    struct statvfs status {};
+    if (::statvfs(network_.directory().c_str(), &status) != 0) return {};
+    const auto block = static_cast<std::int64_t>(status.f_frsize);
+    return {static_cast<std::int64_t>(status.f_blocks) * block,
+            static_cast<std::int64_t>(status.f_bavail) * block};
+}
+
+void DiskKeeper::look() {
+    const DiskSpace now = space();
+    const bool low = is_low(now);
+    const bool due = loop_.now() - limits_checked_ >= kLimitsPeriod;
+    if (!measuring_ && (low || due)) {
+        limits_checked_ = loop_.now();
+        std::vector<Pod> pods = pods_();
+        if (!low) std::erase_if(pods, [](const Pod& pod) { return !has_disk_limits(pod.value); });
+        if (!pods.empty()) measure(std::move(pods), now);
+    }
+    loop_.after(now.free < kNearlyFull ? kShortPeriod : kPeriod,
+                [this, alive = std::weak_ptr<int>(alive_)] {
+                    if (!alive.expired()) look();
+                });
+}
+
+void DiskKeeper::measure(std::vector<Pod> pods, const DiskSpace& space) {
+    measuring_ = true;
+    measurer_.post([this, pods = std::move(pods), space, alive = std::weak_ptr<int>(alive_)] {
+        std::map<std::string, PodDiskUse> uses;
+        for (const Pod& pod : pods) {
+            try {
+                uses[pod.uid] = pod_disk_use_of(network_.disk_use_of(pod.directory));
+            } catch (const Error& error) {
+                // A pod that ended meanwhile has no folder any more.
+                log_debug("agent", "the disk use of pod " + pod.uid +
+                                       " is not known: " + std::string(error.what()));
+            }
+        }
+        loop_.post([this, pods, uses, space, alive] {
+            if (alive.expired()) return;
+            measuring_ = false;
+            judge(pods, uses, space);
+        });
+    });
+}
+
+void DiskKeeper::judge(const std::vector<Pod>& pods, const std::map<std::string, PodDiskUse>& uses,
+                       const DiskSpace& space) {
+    for (const Pod& pod : pods) {
+        const auto use = uses.find(pod.uid);
+        if (use == uses.end()) continue;
+        if (const auto verdict = disk_verdict(pod.value, use->second)) evict_(pod.uid, *verdict);
+    }
+    if (!is_low(space)) return;
+    const auto eviction = evict_for_space(uses, space);
+    if (eviction) {
+        log_warning("agent", "the disk is nearly full: " + eviction->verdict.message);
+        evict_(eviction->uid, eviction->verdict);
+    }
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,53 @@
+// agent/disk_keeper.h - watches what pods take of the disk, and has those evicted that take too
+// much.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/disk_limits.h"
+#include "agent/network.h"
+#include "net/asio_loop.h"
+
+namespace muster::agent {
+
+/// Lives on the agent's loop; the disk is measured on a thread of its own.
+class DiskKeeper {
+public:
+    /// A running pod, as it is now.
+    struct Pod {
+        std::string uid;
+        std::string directory;
+        api::Value value;
+    };
+    using Pods = std::function<std::vector<Pod>()>;
+    using Evict = std::function<void(const std::string& uid, const Verdict& verdict)>;
+
+    DiskKeeper(Network& network, net::AsioLoop& loop, Pods pods, Evict evict);
+    ~DiskKeeper();
+    DiskKeeper(const DiskKeeper&) = delete;
+    DiskKeeper& operator=(const DiskKeeper&) = delete;
+
+    void start();
+
+private:
+    void look();
+    void measure(std::vector<Pod> pods, const DiskSpace& space);
+    void judge(const std::vector<Pod>& pods, const std::map<std::string, PodDiskUse>& uses,
+               const DiskSpace& space);
+    DiskSpace space() const;
+
+    Network& network_;
+    net::AsioLoop& loop_;
+    Pods pods_;
+    Evict evict_;
+    net::AsioLoop measurer_;
+    Time limits_checked_;
+    bool measuring_ = false;
+    std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace muster::agent

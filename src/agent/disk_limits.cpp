@@ -1,0 +1,130 @@
+// agent/disk_limits.cpp - see disk_limits.h.
+#include "agent/disk_limits.h"
+
+#include <algorithm>
+
+#include "base/quantity.h"
+
+namespace muster::agent {
+
+namespace {
+
+using api::Value;
+
+constexpr const char* kStorage = "ephemeral-storage";
+constexpr std::int64_t kMostReserve = std::int64_t{256} << 20;
+
+std::optional<Quantity> quantity_of(const Value& value) {
+    return value.is_null() ? std::nullopt : Quantity::parse(value.text());
+}
+
+/// The limit of an emptyDir that is on the disk.
+std::optional<Quantity> limit_of_volume(const Value& volume) {
+    if (!volume.has("emptyDir") || volume["emptyDir"]["medium"].text() == "Memory")
+        return std::nullopt;
+    return quantity_of(volume["emptyDir"]["sizeLimit"]);
+}
+
+std::optional<Quantity> limit_of_container(const Value& container) {
+    return quantity_of(container["resources"]["limits"][kStorage]);
+}
+
+Verdict evicted(const std::string& message) {
+    return {"Evicted", message, seconds(1)};
+}
+
+std::map<std::string, std::int64_t> amounts_of(const Value& value) {
+    std::map<std::string, std::int64_t> amounts;
+    for (const auto& [name, amount] : value.members())
+        amounts[name] = amount.integer_or(0);
+    return amounts;
+}
+
+std::int64_t sum_of(const std::map<std::string, std::int64_t>& amounts) {
+    std::int64_t sum = 0;
+    for (const auto& [name, amount] : amounts)
+        sum += amount;
+    return sum;
+}
+
+std::int64_t amount_of(const std::map<std::string, std::int64_t>& amounts,
+                       const std::string& name) {
+    const auto found = amounts.find(name);
+    return found == amounts.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+std::int64_t PodDiskUse::all() const {
+    return sum_of(volumes) + sum_of(containers);
+}
+
+PodDiskUse pod_disk_use_of(const Value& value) {
+    return {amounts_of(value["volumes"]), amounts_of(value["containers"])};
+}
+
+bool has_disk_limits(const Value& pod) {
+    const auto& volumes = pod["spec"]["volumes"].items();
+    const auto& containers = pod["spec"]["containers"].items();
+    return std::any_of(volumes.begin(), volumes.end(),
+                       [](const Value& each) { return limit_of_volume(each).has_value(); }) ||
+           std::any_of(containers.begin(), containers.end(),
+                       [](const Value& each) { return limit_of_container(each).has_value(); });
+}
+
+std::optional<Verdict> disk_verdict(const Value& pod, const PodDiskUse& use) {
+    for (const Value& volume : pod["spec"]["volumes"].items()) {
+        const auto limit = limit_of_volume(volume);
+        const std::string name = volume["name"].text();
+        if (limit && amount_of(use.volumes, name) > limit->units())
+            return evicted("Usage of EmptyDir volume \"" + name + "\" exceeds the limit \"" +
+                           limit->text() + "\". ");
+    }
+    // What the containers may take together; as in the kubelet, only those with a limit count.
+    std::int64_t whole_limit = 0;
+    bool limited = false;
+    Quantity sum;
+    for (const Value& container : pod["spec"]["containers"].items())
+        if (const auto limit = limit_of_container(container)) {
+            limited = true;
+            whole_limit += limit->units();
+            sum = sum + *limit;
+        }
+    if (limited && use.all() > whole_limit)
+        return evicted("Pod ephemeral local storage usage exceeds the total limit of containers " +
+                       sum.text() + ". ");
+    for (const Value& container : pod["spec"]["containers"].items()) {
+        const auto limit = limit_of_container(container);
+        const std::string name = container["name"].text();
+        if (limit && amount_of(use.containers, name) > limit->units())
+            return evicted("Container " + name + " exceeded its local ephemeral storage limit \"" +
+                           limit->text() + "\". ");
+    }
+    return std::nullopt;
+}
+
+std::int64_t disk_reserve(const DiskSpace& space) {
+    return std::min(kMostReserve, space.size / 20);
+}
+
+bool is_low(const DiskSpace& space) {
+    return space.size > 0 && space.free < disk_reserve(space);
+}
+
+std::optional<DiskEviction> evict_for_space(const std::map<std::string, PodDiskUse>& uses,
+                                            const DiskSpace& space) {
+    const auto most = std::max_element(
+        uses.begin(), uses.end(),
+        [](const auto& a, const auto& b) { return a.second.all() < b.second.all(); });
+    if (most == uses.end() || most->second.all() <= 0) return std::nullopt;
+    const auto mebibytes = [](std::int64_t bytes) { return std::to_string(bytes >> 20) + "Mi"; };
+    return DiskEviction{
+        most->first,
+        {"Evicted",
+         "The node was low on resource: ephemeral-storage. Threshold quantity: " +
+             mebibytes(disk_reserve(space)) + ", available: " + mebibytes(space.free) +
+             ". The pod was using " + mebibytes(most->second.all()) + ", more than any other.",
+         Duration{}}};
+}
+
+}  // namespace muster::agent

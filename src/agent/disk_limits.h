@@ -1,0 +1,50 @@
+// agent/disk_limits.h - when a pod takes more of the disk than it may. Without touching the disk.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/pod_seen.h"
+#include "api/value.h"
+
+namespace muster::agent {
+
+/// What a pod takes, in bytes.
+struct PodDiskUse {
+    std::map<std::string, std::int64_t> volumes;     // emptyDirs on the disk.
+    std::map<std::string, std::int64_t> containers;  // Writable folders and logs.
+
+    std::int64_t all() const;
+};
+/// As pod_chores.h gives it.
+PodDiskUse pod_disk_use_of(const api::Value& value);
+
+/// True when the pod has a limit that must be watched: emptyDir sizeLimit or ephemeral-storage.
+bool has_disk_limits(const api::Value& pod);
+
+/// The kubelet's verdict on a pod that is over one of its limits, in its words.
+std::optional<Verdict> disk_verdict(const api::Value& pod, const PodDiskUse& use);
+
+/// How full the disk is, in bytes.
+struct DiskSpace {
+    std::int64_t size = 0;
+    std::int64_t free = 0;  // For users that are not root.
+};
+/// What stays free for Muster itself: a twentieth of the disk, at most 256 MiB.
+std::int64_t disk_reserve(const DiskSpace& space);
+/// Below the reserve, a pod has to go at once.
+bool is_low(const DiskSpace& space);
+
+/// Which pod goes when the disk is low, and what it is told: the one that takes most, by name where
+/// two take the same. None when no pod takes anything.
+struct DiskEviction {
+    std::string uid;
+    Verdict verdict;
+};
+std::optional<DiskEviction> evict_for_space(const std::map<std::string, PodDiskUse>& uses,
+                                            const DiskSpace& space);
+
+}  // namespace muster::agent

@@ -1,0 +1,132 @@
+// agent/pod_chores.cpp - see pod_chores.h.
+#include "agent/pod_chores.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/beneath.h"
+#include "agent/files.h"
+#include "api/json.h"
+#include "base/error.h"
+
+namespace muster::agent {
+
+namespace {
+
+using api::Value;
+
+[[noreturn]] void fail(const std::string& what) {
+    throw Error(Reason::internal_error, what + ": " + std::strerror(errno));
+}
+
+Descriptor open_trusted(const std::string& path) {
+    Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder) fail("cannot open " + path);
+    return folder;
+}
+
+mode_t mode_of(const Value& value, mode_t usual) {
+    return static_cast<mode_t>(value["mode"].integer_or(usual)) & 07777;
+}
+
+/// Whose a file of the pod is: its root's, and of its group when it names one.
+Ownership owner_of(const IdMap& ids, const Value& value) {
+    const std::int64_t group = value["group"].integer_or(-1);
+    return {outside_of(ids.users, 0), outside_of(ids.groups, group < 0 ? 0 : group)};
+}
+
+void give(int file, const Ownership& owner, mode_t mode, const std::string& path) {
+    if (owner.user >= 0 && ::fchown(file, static_cast<uid_t>(owner.user),
+                                    static_cast<gid_t>(owner.group)) != 0)
+        fail("cannot give " + path + " to the pod");
+    if (::fchmod(file, mode) != 0) fail("cannot set the mode of " + path);
+}
+
+void make_folder(int pod, const Value& folder, const IdMap& ids) {
+    const std::string path = folder["path"].text();
+    Place place;
+    place.mode = mode_of(folder, 0755);
+    place.owner = owner_of(ids, folder);
+    make_within(pod, path, Reach::beneath, place);
+    const Descriptor made =
+        open_within(pod, path, Reach::beneath, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!made) fail("cannot open " + path);
+    give(made.get(), place.owner, place.mode, path);
+}
+
+/// The file is whole, and the pod's, before it has its name.
+void move_file(int pod, int incoming, const Value& file, const IdMap& ids) {
+    const std::string path = file["path"].text();
+    const std::string from = file["from"].text();
+    const std::size_t slash = path.rfind('/');
+    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+    if (name.empty() || name == "." || name == ".." || from.find('/') != std::string::npos)
+        throw Error(Reason::invalid, "\"" + path + "\" is no name for a file");
+    const Descriptor fresh(::openat(incoming, from.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!fresh) fail("cannot open what was written for " + path);
+    give(fresh.get(), owner_of(ids, file), mode_of(file, 0644), path);
+    Place above;
+    above.owner = {outside_of(ids.users, 0), outside_of(ids.groups, 0)};
+    const Descriptor folder = make_within(
+        pod, slash == std::string::npos ? "." : path.substr(0, slash), Reach::beneath, above);
+    if (::renameat(incoming, from.c_str(), folder.get(), name.c_str()) != 0)
+        fail("cannot put " + path + " in place");
+}
+
+}  // namespace
+
+void fill_pod(const std::string& directory, const IdMap& ids) {
+    const auto parsed =
+        api::parse_json(read_file(directory + "/incoming/list.json").value_or(""));
+    const auto* list = std::get_if<api::Parsed>(&parsed);
+    if (!list) throw Error(Reason::bad_request, "there is no list of the pod's files");
+    const Descriptor pod = open_trusted(directory);
+    const Descriptor incoming = open_trusted(directory + "/incoming");
+    for (const Value& folder : list->value["folders"].items())
+        make_folder(pod.get(), folder, ids);
+    for (const Value& file : list->value["files"].items())
+        move_file(pod.get(), incoming.get(), file, ids);
+}
+
+void remove_beneath(const std::string& root, const std::string& path) {
+    const Descriptor top = open_trusted(root);
+    const std::size_t slash = path.rfind('/');
+    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+    if (name.empty() || name == "." || name == "..")
+        throw Error(Reason::invalid, "\"" + path + "\" is nothing that can be removed");
+    const Descriptor above =
+        open_within(top.get(), slash == std::string::npos ? "." : path.substr(0, slash),
+                    Reach::beneath, O_RDONLY | O_DIRECTORY);
+    if (!above) return;  // Nothing is there.
+    if (!remove_within(above.get(), name)) fail("cannot remove all of " + path);
+}
+
+Value pod_disk_use(const std::string& directory) {
+    const Descriptor pod = open_trusted(directory);
+    const auto names = [&pod](const char* folder) {
+        std::vector<std::string> found;
+        const Descriptor at = open_within(pod.get(), folder, Reach::beneath,
+                                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+        if (at)
+            list_folder(at.get(), 100'000, [&found](const char* name) { found.emplace_back(name); });
+        return found;
+    };
+    const auto use = [&pod](const std::string& folder, const std::string& name) {
+        const Descriptor at = open_within(pod.get(), folder, Reach::beneath,
+                                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+        return at ? disk_use_within(at.get(), name).bytes : 0;
+    };
+    Value volumes = Value::object();
+    for (const std::string& name : names("volumes"))
+        volumes.set(name, use("volumes", name));
+    Value containers = Value::object();
+    for (const std::string& name : names("containers"))
+        containers.set(name, use("containers", name) + use("logs", name));
+    return Value::object({{"volumes", volumes}, {"containers", containers}});
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,25 @@
+// agent/pod_chores.h - what the holder does with the files of pods, which belong to users that the
+// server may not be: writes, measures and removes them.
+#pragma once
+
+#include <string>
+
+#include "agent/uid_ranges.h"
+#include "api/value.h"
+
+namespace muster::agent {
+
+/// Makes the folders and files that DIRECTORY/incoming/list.json names, for a pod with these ids:
+///   folders [{path, mode, group}]          below DIRECTORY; group -1: none but root's
+///   files   [{from, path, mode, group}]    moved from DIRECTORY/incoming/FROM, whole at once
+/// Throws Error.
+void fill_pod(const std::string& directory, const IdMap& ids);
+
+/// Removes `path` beneath `root`, through no link. Throws Error when something stays.
+void remove_beneath(const std::string& root, const std::string& path);
+
+/// What each volume (by its name) and each container (by its name: its writable folders and logs)
+/// of the pod takes, in bytes: {volumes: {NAME: N}, containers: {NAME: N}}.
+api::Value pod_disk_use(const std::string& directory);
+
+}  // namespace muster::agent
