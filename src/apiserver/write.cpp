@@ -204,6 +204,10 @@ void write_anew(const WritingPtr& writing) {
     guarded(writing->exchange, writing->again);
 }
 
+bool is_service(const api::Kind& kind) {
+    return kind.group.empty() && kind.plural == "services";
+}
+
 void store_new(Writing& writing) {
     const Newest there = newest_of(writing.context, writing.kind, writing.ns(), writing.name());
     if (!there.object.is_null()) {
@@ -213,6 +217,7 @@ void store_new(Writing& writing) {
     }
     warn_of_host_name(*writing.exchange, writing.kind, writing.name());
     warn_of_finalizers(*writing.exchange, writing.kind, writing.object(), Value());
+    if (is_service(writing.kind)) warn_of_service(*writing.exchange, writing.object());
     if (writing.exchange->is_dry_run()) {
         send_object(writing.context, *writing.exchange, 201, writing.object(), nullptr);
         return;
@@ -227,8 +232,10 @@ void store_changed(Writing& writing) {
     const Newest& newest = writing.newest;
     Value& object = writing.object();
     count_generation(kind, writing.subresource, newest.object, object);
-    if (writing.subresource.empty())
+    if (writing.subresource.empty()) {
         warn_of_finalizers(*writing.exchange, kind, object, newest.object);
+        if (is_service(kind)) warn_of_service(*writing.exchange, object);
+    }
     if (writing.exchange->is_dry_run() || same_but_version(newest.object, object)) {
         Committed committed;
         const bool same = !writing.exchange->is_dry_run();
