@@ -43,7 +43,7 @@ void admit_service(Context& context, const api::Kind& kind, api::Value& service,
 void warn_of_service(Exchange& exchange, const api::Value& service);
 /// Somebody else has got an address or a port that was promised to this one.
 bool has_lost_addresses(const Context& context, const api::Value& service, const api::Value& old);
-void admit_rbac(Context& context, const Exchange& exchange, const api::Kind& kind,
+void admit_rbac(const Context& context, const Exchange& exchange, const api::Kind& kind,
                 const api::Value& object, const api::Value& old);
 
 /// What the server gives itself once nobody changes the object any more: a service's addresses, a

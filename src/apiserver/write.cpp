@@ -16,6 +16,7 @@
 #include "apiserver/admission_webhooks.h"
 #include "apiserver/admit.h"
 #include "apiserver/answer.h"
+#include "apiserver/authorize.h"
 #include "apiserver/conversions.h"
 #include "apiserver/decode.h"
 #include "apiserver/definitions.h"
@@ -448,6 +449,7 @@ void serve_patch(Context& context, const ExchangePtr& exchange) {
     Newest newest = newest_in_form(context, *exchange, kind, route.ns, route.name);
     const bool creates = newest.object.is_null() && apply && route.subresource.empty();
     if (newest.object.is_null() && !creates) throw not_found(kind.resource(), route.name);
+    if (creates) authorize_as(context, *exchange, "create");
     const PatchBody patch = read_patch(*exchange, type);
     Value before = creates
                        ? Value()
