@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "api/denial.h"
 #include "api/yaml.h"
 #include "base/error.h"
 #include "control/queue/configuration.h"
@@ -59,6 +60,11 @@ Config parse_config(const std::string& path, const std::string& text, const std:
         if (document.value["apiVersion"].text_or("") != "muster.dev/v1alpha1") continue;
         for (const Value& image : document.value["images"].items())
             config.images.push_back(image_of(path, image));
+        if (const Value& section = document.value["podSecurity"]; !section.is_null()) {
+            std::vector<api::FieldError> faults;
+            config.pod_security = api::read_pod_security(section, faults);
+            if (!faults.empty()) refuse(path, api::joined(faults));
+        }
     }
     const auto read = control::queue::read_configuration(text, gates);
     if (const auto* wrong = std::get_if<control::queue::WrongConfiguration>(&read)) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "api/builtin/pod_security_config.h"
 #include "control/queue/process_settings.h"
 #include "control/queue/settings.h"
 
@@ -15,6 +16,7 @@ struct Config {
     control::queue::Settings queues;  // See control/queue/configuration.h.
     control::queue::ProcessSettings process;
     std::vector<agent::ImageMapping> images;  // Before the usual ones.
+    api::PodSecurityConfiguration pod_security;
 };
 
 /// Reads the text of the file `path` (named in errors). Beside what concerns the queues, Muster's
@@ -24,6 +26,9 @@ struct Config {
 ///     kind: Configuration
 ///     images:
 ///     - {pattern: "rayproject/ray*", environment: /opt/ray, variables: {KEY: value}}
+///     podSecurity:   # Kubernetes' PodSecurityConfiguration; this is what is usual.
+///       defaults: {enforce: baseline, warn: baseline}
+///       exemptions: {namespaces: [kube-system]}
 ///
 /// `gates` is what --feature-gates says. Throws Error that names every fault with its line and what
 /// is allowed.

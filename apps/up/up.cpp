@@ -220,6 +220,7 @@ void Parts::make_server() {
     options.service_account_key_pem = keys.token_signing_key;
     options.secure_port = front_->port();
     options.metrics = metrics_;
+    options.pod_security = prepared_.config.pod_security;
     add_process_metrics(metrics_);
     server_ = std::make_unique<apiserver::Server>(*store_, state_loop_, std::move(options));
     webhooks_ = std::make_unique<WebhookClient>(

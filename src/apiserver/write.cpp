@@ -15,6 +15,7 @@
 #include "api/scale_faults.h"
 #include "apiserver/admission_webhooks.h"
 #include "apiserver/admit.h"
+#include "apiserver/admit_pod_security.h"
 #include "apiserver/answer.h"
 #include "apiserver/authorize.h"
 #include "apiserver/conversions.h"
@@ -110,6 +111,7 @@ void check_valid(Context& context, Exchange& exchange, const api::Kind& kind,
             errors.push_back(std::move(error));
     }
     if (!errors.empty()) throw invalid(kind, object["metadata"]["name"].text_or(""), errors);
+    admit_pod_security(context, exchange, kind, subresource, object, old);
     if (denied) throw refused_by_webhook(*denied);
     if (const auto refused = api::denial_of_kind(kind, object, old))
         throw refused_by_webhook(*refused);

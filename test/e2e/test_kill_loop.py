@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from conftest import read
+from conftest import OPEN, read
 from test_queues import done
 
 pytestmark = pytest.mark.muster_up("who is killed runs the pods; operators are killed in test/kube/test_trouble.py")
@@ -75,6 +75,7 @@ def test_killed_at_random_moments_it_loses_and_doubles_nothing(make_muster):
     seed = 20
     chance = random.Random(seed)
     muster = make_muster("laptop:cpu=16,memory=16Gi,pods=110").start()
+    muster.apply(OPEN.replace("NAME", "default"))
     starts = muster.folder / "starts"
     starts.mkdir()
     mark = str(muster.folder)

@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from conftest import Muster
+from conftest import OPEN, Muster
 
 pytestmark = pytest.mark.muster_up("it is about what the node makes of a pod; on a cluster kubelets do that")
 
@@ -172,6 +172,7 @@ REFUSED = {
 
 
 def test_what_cannot_be_done_is_refused_in_words_before_it_starts(muster):
+    muster.apply(OPEN.replace("NAME", "default"))
     muster.apply("apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: kata}\nhandler: kata\n")
     muster.apply("---".join(pod(name, "echo started", spec, container) for name, (spec, container, _) in REFUSED.items()))
     for name, (_, _, words) in REFUSED.items():
@@ -240,6 +241,7 @@ def test_a_command_that_is_too_long_for_exec_is_an_error(muster):
 
 def test_no_pod_sees_musters_own_data(muster):
     state = muster.folder / "state"
+    muster.apply(OPEN.replace("NAME", "default"))
     muster.apply(pod("curious", f"ls -A /host{state} && ls /host/etc/passwd", "volumes: [{name: host, hostPath: {path: /}}]",
                      "volumeMounts: [{name: host, mountPath: /host}]"))
     assert output(muster, "curious").split() == ["/host/etc/passwd"]

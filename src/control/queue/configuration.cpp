@@ -106,8 +106,10 @@ void read_own(Reading& reading, const Value& document, const api::YamlLines& lin
         reading.faults.push_back({lines.of(field), field, why});
     };
     for (const auto& [name, value] : document.members()) {
-        if (name != "apiVersion" && name != "kind" && name != "images" && name != "appWrappers")
-            wrong(name, "unknown field; there are appWrappers and images");
+        static const std::set<std::string_view> known = {"apiVersion", "kind", "images",
+                                                         "appWrappers", "podSecurity"};
+        if (!known.contains(name))
+            wrong(name, "unknown field; there are appWrappers, images and podSecurity");
     }
     const Value& section = document["appWrappers"];
     if (!section.is_null() && !section.is_object())
