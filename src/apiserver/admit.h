@@ -46,8 +46,8 @@ bool has_lost_addresses(const Context& context, const api::Value& service, const
 void admit_rbac(const Context& context, const Exchange& exchange, const api::Kind& kind,
                 const api::Value& object, const api::Value& old);
 
-/// What the server gives itself once nobody changes the object any more: a service's addresses, a
-/// definition's status. Nothing is taken by it: the write does that.
+/// What the server gives itself once nobody changes the object any more: a service's addresses, an
+/// account's token, a definition's status. Nothing is taken by it: the write does that.
 void allot(Context& context, const api::Kind& kind, std::string_view subresource,
            api::Value& object, const api::Value& old);
 

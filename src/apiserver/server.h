@@ -47,8 +47,9 @@ struct StaticToken {
 
 /// What the server is made with.
 struct Options {
-    Random random{0};                     // Seeded by the caller; uids, generated names.
-    std::string service_account_key_pem;  // Private EC key that signs service account tokens.
+    Random random{0};                       // Seeded by the caller; uids, generated names.
+    std::string service_account_key_pem;    // Private EC key that signs service account tokens.
+    std::string certificate_authority_pem;  // Goes into the Secrets of service accounts.
     std::string issuer = "https://kubernetes.default.svc.cluster.local";
     std::vector<StaticToken> static_tokens;
     std::string service_cidr = "10.96.0.0/12";   // Where ClusterIPs come from; .1 is `kubernetes`.
