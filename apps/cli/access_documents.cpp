@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/guest_kinds.h"
+#include "api/kueue/kind_roles.h"
 #include "control/webhooks/configuration.h"
 
 namespace muster::cli {
@@ -91,67 +92,6 @@ control::Rights own_rights() {
             {{"", "secrets"}, {"create", "get", "update"}}};
 }
 
-/// Whom a role about a kind is for.
-struct KindRoles {
-    const char* name;  // "clusterqueue"
-    const char* group;
-    const char* resource;
-    bool users_edit;
-    bool users_view;
-};
-constexpr KindRoles kind_roles[] = {
-    {"admissioncheck", "kueue.x-k8s.io", "admissionchecks", false, false},
-    {"clusterqueue", "kueue.x-k8s.io", "clusterqueues", false, false},
-    {"cohort", "kueue.x-k8s.io", "cohorts", false, false},
-    {"localqueue", "kueue.x-k8s.io", "localqueues", false, true},
-    {"resourceflavor", "kueue.x-k8s.io", "resourceflavors", false, false},
-    {"topology", "kueue.x-k8s.io", "topologies", false, false},
-    {"workload", "kueue.x-k8s.io", "workloads", false, true},
-    {"workloadpriorityclass", "kueue.x-k8s.io", "workloadpriorityclasses", false, true},
-    {"job", "batch", "jobs", true, true},
-    {"raycluster", "ray.io", "rayclusters", true, true},
-    {"rayjob", "ray.io", "rayjobs", true, true},
-    {"jobset", "jobset.x-k8s.io", "jobsets", true, true},
-    {"pytorchjob", "kubeflow.org", "pytorchjobs", true, true},
-    {"tfjob", "kubeflow.org", "tfjobs", true, true},
-    {"xgboostjob", "kubeflow.org", "xgboostjobs", true, true},
-    {"paddlejob", "kubeflow.org", "paddlejobs", true, true},
-    {"jaxjob", "kubeflow.org", "jaxjobs", true, true},
-    {"mpijob", "kubeflow.org", "mpijobs", true, true},
-    {"trainjob", "trainer.kubeflow.org", "trainjobs", true, true},
-    {"sparkapplication", "sparkoperator.k8s.io", "sparkapplications", true, true},
-    {"leaderworkerset", "leaderworkerset.x-k8s.io", "leaderworkersets", true, true},
-    {"appwrapper", "workload.codeflare.dev", "appwrappers", true, true},
-    {"mcad-appwrapper", "mcad.ibm.com", "appwrappers", true, true},
-};
-
-std::string label_of(const std::string& whom) {
-    return "rbac.kueue.x-k8s.io/batch-" + whom;
-}
-
-Value gathering_role(const AccessNames& names, const std::string& whom) {
-    // Without rules: the cluster fills them in, and whoever applies this again must not own them.
-    Value made = document(std::string(rbac_group) + "/v1", "ClusterRole",
-                          names.prefix + "-batch-" + whom + "-role");
-    const Value selector =
-        Value::object({{"matchLabels", Value::object({{label_of(whom), "true"}})}});
-    made.set("aggregationRule",
-             Value::object({{"clusterRoleSelectors", Value::array({selector})}}));
-    return made;
-}
-
-Value kind_role(const AccessNames& names, const KindRoles& row, const std::string& what,
-                const std::set<std::string>& verbs, bool for_users) {
-    const std::string resource = row.resource;
-    const control::Rights rights = {{{row.group, resource}, verbs},
-                                    {{row.group, resource + "/status"}, {"get"}}};
-    Value made = role(names.prefix + "-" + row.name + "-" + what + "-role", rules_of(rights));
-    Value labels = Value::object({{label_of("admin"), "true"}});
-    if (for_users) labels.set(label_of("user"), "true");
-    made.at("metadata").set("labels", std::move(labels));
-    return made;
-}
-
 }  // namespace
 
 Value rules_of(const control::Rights& rights) {
@@ -184,15 +124,7 @@ std::vector<Value> operator_access(const AccessNames& names) {
 }
 
 std::vector<Value> user_roles(const AccessNames& names) {
-    const std::set<std::string> viewing = {"get", "list", "watch"};
-    std::set<std::string> editing = {"create", "delete", "patch", "update"};
-    editing.insert(viewing.begin(), viewing.end());
-    std::vector<Value> roles = {gathering_role(names, "admin"), gathering_role(names, "user")};
-    for (const KindRoles& row : kind_roles) {
-        roles.push_back(kind_role(names, row, "editor", editing, row.users_edit));
-        roles.push_back(kind_role(names, row, "viewer", viewing, row.users_view));
-    }
-    return roles;
+    return api::kind_roles({names.prefix, api::KindRoleNames::Server::a_cluster});
 }
 
 }  // namespace muster::cli

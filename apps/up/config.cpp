@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "api/denial.h"
 #include "api/yaml.h"
 #include "base/error.h"
 #include "control/queue/configuration.h"
@@ -81,6 +82,11 @@ Config parse_config(const std::string& path, const std::string& text, const std:
         for (const Value& each : document.value["hostPaths"].items())
             config.host_paths.push_back(host_path_of(path, each));
         read_limits(path, document.value, config);
+        if (const Value& section = document.value["podSecurity"]; !section.is_null()) {
+            std::vector<api::FieldError> faults;
+            config.pod_security = api::read_pod_security(section, faults);
+            if (!faults.empty()) refuse(path, api::joined(faults));
+        }
     }
     const auto read = control::queue::read_configuration(text, gates);
     if (const auto* wrong = std::get_if<control::queue::WrongConfiguration>(&read)) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "api/builtin/pod_security_config.h"
 #include "control/queue/process_settings.h"
 #include "control/queue/settings.h"
 
@@ -19,6 +20,7 @@ struct Config {
     std::vector<agent::ImageMapping> images;  // Before the usual ones.
     std::vector<agent::HostPath> host_paths;  // Checked when the data folder is known.
     std::optional<std::int64_t> pids_limit;   // Processes and threads of a pod.
+    api::PodSecurityConfiguration pod_security;
 };
 
 /// Reads the text of the file `path` (named in errors). Beside what concerns the queues, Muster's
@@ -32,6 +34,9 @@ struct Config {
 ///     - {path: /data/models}
 ///     - {path: /data/scratch, writable: true}
 ///     podPidsLimit: 4096
+///     podSecurity:   # Kubernetes' PodSecurityConfiguration; this is what is usual.
+///       defaults: {enforce: baseline, warn: baseline}
+///       exemptions: {namespaces: [kube-system]}
 ///
 /// `gates` is what --feature-gates says. Throws Error that names every fault with its line and what
 /// is allowed.

@@ -36,6 +36,35 @@ TEST_CASE("Muster's own document sets capacity, order and images") {
     CHECK(config.images[0].args == std::vector<std::string>{"usual"});
 }
 
+TEST_CASE("Muster's own document says what pods are taken where nothing else is said") {
+    const api::PodSecurityConfiguration usual = parse_config("file", own).pod_security;
+    CHECK(usual.defaults.enforce.text() == "baseline:latest");
+    CHECK(usual.namespaces.contains("kube-system"));
+    const api::PodSecurityConfiguration given =
+        parse_config("file", std::string(own) +
+                                 "podSecurity:\n"
+                                 "  defaults: {enforce: restricted, enforce-version: v1.25}\n"
+                                 "  exemptions: {namespaces: [a], usernames: [ann],\n"
+                                 "    runtimeClasses: [gvisor]}\n")
+            .pod_security;
+    CHECK(given.defaults.enforce.text() == "restricted:v1.25");
+    CHECK(given.defaults.warn.text() == "privileged:latest");
+    CHECK(!given.namespaces.contains("kube-system"));
+    CHECK(given.usernames.contains("ann"));
+    CHECK(given.runtime_classes.contains("gvisor"));
+    const auto problem = [](const std::string& section) {
+        return problem_of(std::string(own) + "podSecurity: " + section + "\n");
+    };
+    CHECK(problem("{defaults: {enforce: strict}}")
+              .find("podSecurity.defaults.enforce: Invalid value: \"strict\": must be one of "
+                    "privileged, baseline, restricted") != std::string::npos);
+    CHECK(problem("{defaults: {enforce-version: 1.25}}").find("must be \"latest\" or \"v1.x\"") !=
+          std::string::npos);
+    CHECK(problem("{exemptions: {namespaces: [A]}}").find("namespaces[0]") != std::string::npos);
+    CHECK(problem("{exemptions: {namespace: [a]}}").find("unknown field") != std::string::npos);
+    CHECK(problem("none").find("must be an object") != std::string::npos);
+}
+
 TEST_CASE("what is wrong is named with what is allowed") {
     CHECK(problem_of(std::string(own) + "images: [{pattern: a, folder: b}]\n")
               .find("no such field \"folder\"") != std::string::npos);

@@ -40,6 +40,36 @@ void make_private_folder(const std::string& path) {
     if (made) chmod(path.c_str(), 0700);
 }
 
+/// Who owns the folder, or one above it, or may write there, could put another one with other keys
+/// in its place. Asked of what is there of the path, links followed; of those above when we are
+/// root.
+void check_owners(const std::string& path, uid_t us) {
+    std::error_code failed;
+    std::filesystem::path folder = std::filesystem::weakly_canonical(path, failed);
+    if (failed) refuse("cannot use the folder " + path + ": " + failed.message());
+    for (bool is_above = false; us == 0 || !is_above; is_above = true) {
+        struct stat found {};
+        const bool there = stat(folder.c_str(), &found) == 0;
+        const std::string name = folder.string();
+        // Root can do everything anyway.
+        if (there && found.st_uid != us && found.st_uid != 0) {
+            refuse("the data folder " + path + " is not safe: " + name + " belongs to user " +
+                   std::to_string(found.st_uid) +
+                   ", who could exchange the keys in it; choose another folder with --data, or "
+                   "take this one with chown");
+        }
+        const bool open_to_others = (found.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+        if (there && is_above && open_to_others && (found.st_mode & S_ISVTX) == 0) {
+            refuse("the data folder " + path + " is not safe: others may write to " + name +
+                   ", and so exchange it; choose another folder with --data, or take that right "
+                   "away with chmod go-w " +
+                   name);
+        }
+        if (folder == folder.root_path()) return;
+        folder = folder.parent_path();
+    }
+}
+
 std::string absolute(const std::string& path) {
     std::error_code failed;
     const auto whole = std::filesystem::absolute(path, failed).lexically_normal();
@@ -120,7 +150,9 @@ void write_secret_file(const std::string& path, const std::string& text) {
 }
 
 DataDirectory::DataDirectory(const std::string& path) : path_(absolute(path)) {
+    check_owners(path_, geteuid());
     make_private_folder(path_);
+    check_owners(path_, geteuid());  // It is made now, and nobody came between.
     const std::string mark = path_ + "/" + marker;
     if (!file_exists(mark)) {
         std::error_code failed;

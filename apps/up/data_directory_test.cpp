@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -49,6 +50,27 @@ TEST_CASE("a data folder is made for its owner, had by one at a time, and found 
         CHECK(problem_of(path).find("in use by another Muster") != std::string::npos);
     }
     CHECK(problem_of(path).empty());
+}
+
+TEST_CASE("root takes no folder that somebody else could exchange") {
+    if (geteuid() != 0) return;  // Nobody else can give folders away.
+    constexpr uid_t nobody = 65534;
+    const Scratch scratch;
+    const std::string theirs = scratch.path + "/theirs";
+    std::filesystem::create_directory(theirs);
+    REQUIRE(chown(theirs.c_str(), nobody, nobody) == 0);
+    CHECK(problem_of(theirs).find(theirs + " belongs to user 65534") != std::string::npos);
+    CHECK(problem_of(theirs + "/below").find("belongs to user 65534") != std::string::npos);
+    CHECK(!std::filesystem::exists(theirs + "/below"));
+    std::filesystem::create_directory_symlink(theirs, scratch.path + "/link");
+    CHECK(problem_of(scratch.path + "/link/below").find("belongs to user 65534") !=
+          std::string::npos);
+    const std::string open = scratch.path + "/open";
+    std::filesystem::create_directory(open);
+    chmod(open.c_str(), 0777);
+    CHECK(problem_of(open + "/state").find("others may write to " + open) != std::string::npos);
+    chmod(open.c_str(), 01777);  // As /tmp: nobody takes away what is another's.
+    CHECK(problem_of(open + "/state").empty());
 }
 
 TEST_CASE("another program's folder is refused and left as it was") {

@@ -223,8 +223,10 @@ void Parts::make_server() {
     apiserver::Options options;
     options.random = Random(net::secret_seed());
     options.service_account_key_pem = keys.token_signing_key;
+    options.certificate_authority_pem = keys.authority.certificate_pem;
     options.secure_port = front_->port();
     options.metrics = metrics_;
+    options.pod_security = prepared_.config.pod_security;
     add_process_metrics(metrics_);
     server_ = std::make_unique<apiserver::Server>(*store_, state_loop_, std::move(options));
     if (network_.users().kind == agent::PodUsers::shared && !options_.allow_shared_uid)

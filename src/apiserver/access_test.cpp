@@ -4,6 +4,7 @@
 
 #include "apiserver/test_server.h"
 #include "base/processor_time.h"
+#include "base/text.h"
 #include "net/pki.h"
 
 namespace muster::apiserver {
@@ -180,6 +181,65 @@ TEST_CASE("a service account's token speaks for it until it expires or the accou
     request.headers.set("Authorization", "Bearer " + token_of());
     CHECK(server.send(request)->status == 200);
     server.remove(accounts + "/robot");
+    CHECK(server.send(request)->status == 401);
+}
+
+TEST_CASE("a Secret of an account has a token, which speaks for it while both are there") {
+    Options options;
+    options.service_account_key_pem = net::make_signing_key();
+    options.certificate_authority_pem = "PEM";
+    TestServer server(std::move(options));
+    const std::string accounts = "/api/v1/namespaces/default/serviceaccounts";
+    const std::string secrets = "/api/v1/namespaces/default/secrets";
+    server.post(accounts, R"({"metadata":{"name":"robot"}})");
+    const auto make = [&](const std::string& name, const std::string& account) {
+        return server.post(secrets,
+                           R"({"type":"kubernetes.io/service-account-token","metadata":{"name":")" +
+                               name + R"(","annotations":{"kubernetes.io/service-account.name":")" +
+                               account + R"("}}})");
+    };
+    const ReplyPtr made = make("robot-token", "robot");
+    REQUIRE(made->status == 201);
+    const api::Value secret = made->json();
+    CHECK(from_base64(secret["data"]["namespace"].text()) == "default");
+    CHECK(from_base64(secret["data"]["ca.crt"].text()) == "PEM");
+    CHECK(secret["metadata"]["annotations"]["kubernetes.io/service-account.uid"].text() ==
+          server.get(accounts + "/robot")->json()["metadata"]["uid"].text());
+    CHECK(secret["metadata"]["ownerReferences"][0]["kind"].text() == "ServiceAccount");
+    const std::string token = from_base64(secret["data"]["token"].text()).value_or("");
+    const std::string claims =
+        from_base64url(token.substr(token.find('.') + 1, token.rfind('.') - token.find('.') - 1))
+            .value_or("");
+    CHECK(claims.find(R"("kubernetes.io/serviceaccount/secret.name":"robot-token")") !=
+          std::string::npos);
+    CHECK(claims.find(R"("iss":"kubernetes/serviceaccount")") != std::string::npos);
+    CHECK(claims.find("\"exp\"") == std::string::npos);
+    CHECK(make("nobody-token", "nobody")->json()["data"].empty());
+    grant(server, "view", "system:serviceaccount:default:robot");
+    net::Request request = server.request("GET", maps);
+    request.peer = {};
+    request.headers.set("Authorization", "Bearer " + token);
+    server.loop.advance(hours(24 * 1000));  // It does not end by itself.
+    CHECK(server.send(request)->status == 200);
+    // Another token in its place ends it, and so does the end of the Secret or the account.
+    server.merge(secrets + "/robot-token", R"({"data":{"token":"b3RoZXI="}})");
+    CHECK(server.send(request)->status == 401);
+    server.merge(secrets + "/robot-token", R"({"data":{"token":null}})");
+    const api::Value again = server.get(secrets + "/robot-token")->json();
+    request.headers.set("Authorization",
+                        "Bearer " + from_base64(again["data"]["token"].text()).value_or(""));
+    CHECK(server.send(request)->status == 200);
+    const api::Value written = server.get(secrets + "/robot-token")->json();
+    server.remove(accounts + "/robot");
+    CHECK(server.send(request)->status == 401);
+    server.post(accounts, R"({"metadata":{"name":"robot"}})");
+    CHECK(server.send(request)->status == 401);  // Another account of that name.
+    const ReplyPtr renewed = make("second", "robot");
+    request.headers.set(
+        "Authorization",
+        "Bearer " + from_base64(renewed->json()["data"]["token"].text()).value_or(""));
+    CHECK(server.send(request)->status == 200);
+    server.remove(secrets + "/second");
     CHECK(server.send(request)->status == 401);
 }
 

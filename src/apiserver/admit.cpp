@@ -14,6 +14,7 @@
 #include "apiserver/metadata.h"
 #include "apiserver/read.h"
 #include "apiserver/stored.h"
+#include "apiserver/token_secret.h"
 
 namespace muster::apiserver {
 namespace {
@@ -231,6 +232,7 @@ void allot(Context& context, const api::Kind& kind, std::string_view subresource
            const Value& old) {
     if (!subresource.empty()) return;
     if (is_core(kind, "services")) admit_service(context, kind, object, old);
+    if (is_core(kind, "secrets")) fill_token_secret(context, object);
     if (is_definition(kind)) set_definition_status(context, object);
 }
 

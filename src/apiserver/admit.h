@@ -39,13 +39,15 @@ std::optional<api::Admission::Denial> admit(Context& context, Exchange& exchange
 void admit_pod(Context& context, api::Value& pod, const api::Value& old);
 void admit_service(Context& context, const api::Kind& kind, api::Value& service,
                    const api::Value& old);
+/// What is asked of a service and not served: its author is told.
+void warn_of_service(Exchange& exchange, const api::Value& service);
 /// Somebody else has got an address or a port that was promised to this one.
 bool has_lost_addresses(const Context& context, const api::Value& service, const api::Value& old);
-void admit_rbac(Context& context, const Exchange& exchange, const api::Kind& kind,
+void admit_rbac(const Context& context, const Exchange& exchange, const api::Kind& kind,
                 const api::Value& object, const api::Value& old);
 
-/// What the server gives itself once nobody changes the object any more: a service's addresses, a
-/// definition's status. Nothing is taken by it: the write does that.
+/// What the server gives itself once nobody changes the object any more: a service's addresses, an
+/// account's token, a definition's status. Nothing is taken by it: the write does that.
 void allot(Context& context, const api::Kind& kind, std::string_view subresource,
            api::Value& object, const api::Value& old);
 

@@ -64,7 +64,9 @@ bool rule_covers(const Rule& owned, const Grant& grant) {
     if (!covers(owned.groups, grant.group)) return false;
     if (!covers_resource(owned.resources, grant.resource)) return false;
     if (owned.names.empty()) return true;
-    return !grant.name.empty() && covers(owned.names, grant.name);
+    // Of names "*" is one like another.
+    return !grant.name.empty() &&
+           std::find(owned.names.begin(), owned.names.end(), grant.name) != owned.names.end();
 }
 
 std::string list_text(const std::vector<std::string>& texts) {
@@ -85,9 +87,9 @@ std::string rule_text(const Rule& rule) {
     return text + ", Verbs:" + list_text(rule.verbs) + "}";
 }
 
-void check_escalation(Context& context, const User& user, const api::Kind& kind,
-                      const Value& object, const std::vector<Rule>& rules) {
-    const std::string ns = object["metadata"]["namespace"].text();
+/// Those of the rules that the user does not have whole, a line for each.
+std::string missing_of(const Context& context, const User& user, std::string_view ns,
+                       const std::vector<Rule>& rules) {
     const std::vector<Rule> owned = context.rbac.rules_for(user, ns);
     std::string missing;
     for (const Rule& rule : rules) {
@@ -98,13 +100,24 @@ void check_escalation(Context& context, const User& user, const api::Kind& kind,
         });
         if (!held) missing += "\n" + rule_text(rule);
     }
-    if (missing.empty()) return;
-    throw forbidden(kind.resource(), object["metadata"]["name"].text_or(""),
-                    "user \"" + user.name + "\" (groups=" + list_text(user.groups) +
-                        ") is attempting to grant RBAC permissions not currently held:" + missing);
+    return missing;
 }
 
-bool may(Context& context, const User& user, const char* verb, const std::string& resource,
+StatusError refused(const api::Kind& kind, const Value& object, const std::string& why) {
+    return forbidden(kind.resource(), object["metadata"]["name"].text_or(""), why);
+}
+
+void check_escalation(const Context& context, const User& user, const api::Kind& kind,
+                      const Value& object, const std::vector<Rule>& rules) {
+    const std::string missing =
+        missing_of(context, user, object["metadata"]["namespace"].text_or(""), rules);
+    if (missing.empty()) return;
+    throw refused(kind, object,
+                  "user \"" + user.name + "\" (groups=" + list_text(user.groups) +
+                      ") is attempting to grant RBAC permissions not currently held:" + missing);
+}
+
+bool may(const Context& context, const User& user, const char* verb, const std::string& resource,
          const std::string& ns, const std::string& name) {
     Attributes attributes;
     attributes.verb = verb;
@@ -115,30 +128,61 @@ bool may(Context& context, const User& user, const char* verb, const std::string
     return context.rbac.allows(user, attributes);
 }
 
+bool aggregates(const Value& role) {
+    return !role["aggregationRule"]["clusterRoleSelectors"].empty();
+}
+
+/// Without what the server itself keeps, and what the garbage collector writes.
+Value without_care(Value object) {
+    for (const char* field :
+         {"ownerReferences", "finalizers", "managedFields", "resourceVersion", "generation"})
+        object.at("metadata").erase(field);
+    return object;
+}
+
+/// A role may be changed by whoever has all that it then gives, labels included: they say into
+/// which others it is gathered.
+void admit_role(const Context& context, const User& user, const api::Kind& kind,
+                const Value& object, const Value& old) {
+    if (may(context, user, "escalate", kind.plural, object["metadata"]["namespace"].text(),
+            object["metadata"]["name"].text())) {
+        return;
+    }
+    check_escalation(context, user, kind, object, rules_of(object));
+    if (!aggregates(object) && !aggregates(old)) return;
+    const std::vector<Rule> everything{{{"*"}, {"*"}, {"*"}, {}, {}}, {{"*"}, {}, {}, {}, {"*"}}};
+    if (!missing_of(context, user, "", everything).empty())
+        throw refused(kind, object,
+                      "must have cluster-admin privileges to use the aggregationRule");
+}
+
+/// What is bound must be there, and the user's own, unless the user may bind it.
+void admit_binding(const Context& context, const User& user, const api::Kind& kind,
+                   const Value& object) {
+    const std::string ns = object["metadata"]["namespace"].text();
+    const Value& ref = object["roleRef"];
+    const std::string named = ref["kind"].text();
+    if (named != "ClusterRole" && named != "Role") return;  // Validation will say so.
+    const std::string of = named == "ClusterRole" ? "clusterroles" : "roles";
+    const std::string name = ref["name"].text();
+    if (may(context, user, "bind", of, ns, name)) return;
+    const auto rules = context.rbac.rules_of_ref(ref, ns);
+    if (!rules) throw not_found({kind.group, of}, name);
+    check_escalation(context, user, kind, object, *rules);
+}
+
 }  // namespace
 
-void admit_rbac(Context& context, const Exchange& exchange, const api::Kind& kind,
+void admit_rbac(const Context& context, const Exchange& exchange, const api::Kind& kind,
                 const Value& object, const Value& old) {
     const User& user = exchange.user;
     if (user.in_group("system:masters")) return;
-    const std::string ns = object["metadata"]["namespace"].text();
-    const std::string name = object["metadata"]["name"].text();
+    if (!old.is_null() && without_care(object) == without_care(old)) return;
     if (kind.plural == "roles" || kind.plural == "clusterroles") {
-        if (!old.is_null() && object["rules"] == old["rules"] &&
-            object["aggregationRule"] == old["aggregationRule"]) {
-            return;
-        }
-        if (may(context, user, "escalate", kind.plural, ns, name)) return;
-        std::vector<Rule> rules = rules_of(object);
-        if (!object["aggregationRule"].is_null()) rules.push_back({{"*"}, {"*"}, {"*"}, {}, {}});
-        check_escalation(context, user, kind, object, rules);
-        return;
+        admit_role(context, user, kind, object, old);
+    } else {
+        admit_binding(context, user, kind, object);
     }
-    const Value& ref = object["roleRef"];
-    const std::string of = ref["kind"].text() == "ClusterRole" ? "clusterroles" : "roles";
-    if (!old.is_null() && object["subjects"] == old["subjects"] && ref == old["roleRef"]) return;
-    if (may(context, user, "bind", of, ns, ref["name"].text())) return;
-    check_escalation(context, user, kind, object, context.rbac.rules_of_ref(ref, ns));
 }
 
 }  // namespace muster::apiserver

@@ -8,6 +8,7 @@
 #include "api/json.h"
 #include "apiserver/commit.h"
 #include "apiserver/status_error.h"
+#include "apiserver/token_secret.h"
 #include "base/text.h"
 #include "net/jwt.h"
 #include "net/secret.h"
@@ -181,6 +182,11 @@ std::optional<TokenOwner> owner_of_token(Context& context, std::string_view toke
     if (context.options.service_account_key_pem.empty()) return std::nullopt;
     const auto claims = claims_of(context, token);
     if (!claims) return std::nullopt;
+    if (is_of_token_secret(*claims)) {
+        auto owner = user_of_token_secret(context, *claims, token);
+        if (!owner) return std::nullopt;
+        return TokenOwner{*std::move(owner), true, {context.options.issuer}};
+    }
     auto user = user_of_account(context, *claims);
     if (!user) return std::nullopt;
     std::set<std::string> audiences = audiences_of(*claims);

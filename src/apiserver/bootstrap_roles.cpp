@@ -1,12 +1,10 @@
-// apiserver/bootstrap_roles.cpp - the default cluster roles and their bindings, made from what is
-// served.
-#include <map>
+// apiserver/bootstrap_roles.cpp - the default cluster roles and their bindings.
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "api/kind.h"
 #include "apiserver/bootstrap.h"
+#include "apiserver/people_roles.h"
 #include "apiserver/rbac.h"
 
 namespace muster::apiserver {
@@ -17,7 +15,6 @@ using Texts = std::vector<std::string>;
 
 constexpr const char* rbac_group = "rbac.authorization.k8s.io";
 const Texts read_verbs{"get", "list", "watch"};
-const Texts write_verbs{"create", "delete", "deletecollection", "patch", "update"};
 
 Value bootstrap_metadata(const std::string& name) {
     return Value::object(
@@ -51,69 +48,6 @@ Value cluster_binding(const std::string& name, const Texts& groups) {
           Value::object({{"apiGroup", rbac_group}, {"kind", "ClusterRole"}, {"name", name}})}});
     if (!groups.empty()) binding.set("subjects", subjects);
     return binding;
-}
-
-/// Rules over all namespaced kinds: those that people work with, by group.
-enum class Secrets { with, without };
-std::vector<Rule> namespaced_rules(const Texts& verbs, Secrets secrets) {
-    std::map<std::string, Texts> by_group;
-    for (const api::Kind& kind : api::all_kinds()) {
-        if (!kind.namespaced || kind.group == rbac_group) continue;
-        if (kind.plural == "secrets" && secrets == Secrets::without) continue;
-        Texts& resources = by_group[kind.group];
-        resources.push_back(kind.plural);
-        if (!kind.scale_spec_path.empty()) resources.push_back(kind.plural + "/scale");
-        if (kind.has_status && verbs == read_verbs) resources.push_back(kind.plural + "/status");
-    }
-    std::vector<Rule> rules;
-    for (auto& [group, resources] : by_group) {
-        rules.push_back({verbs, {group}, std::move(resources), {}, {}});
-    }
-    return rules;
-}
-
-std::vector<Rule> view_rules() {
-    std::vector<Rule> rules = namespaced_rules(read_verbs, Secrets::without);
-    rules.push_back({read_verbs, {""}, {"namespaces", "pods/log"}, {}, {}});
-    return rules;
-}
-
-std::vector<Rule> edit_rules() {
-    std::vector<Rule> rules = namespaced_rules(read_verbs, Secrets::with);
-    for (Rule& rule : namespaced_rules(write_verbs, Secrets::with)) {
-        rules.push_back(std::move(rule));
-    }
-    rules.push_back({read_verbs, {""}, {"namespaces", "pods/log"}, {}, {}});
-    rules.push_back(
-        {{"get", "create", "delete", "patch", "update"},
-         {""},
-         {"pods/attach", "pods/exec", "pods/portforward", "pods/proxy", "services/proxy"},
-         {},
-         {}});
-    rules.push_back({{"create"}, {""}, {"pods/eviction", "serviceaccounts/token"}, {}, {}});
-    rules.push_back({{"impersonate"}, {""}, {"serviceaccounts"}, {}, {}});
-    return rules;
-}
-
-std::vector<Rule> admin_rules() {
-    std::vector<Rule> rules = edit_rules();
-    Texts verbs = read_verbs;
-    verbs.insert(verbs.end(), write_verbs.begin(), write_verbs.end());
-    rules.push_back({verbs, {rbac_group}, {"roles", "rolebindings"}, {}, {}});
-    rules.push_back({{"create"}, {"authorization.k8s.io"}, {"localsubjectaccessreviews"}, {}, {}});
-    return rules;
-}
-
-/// A role that others join by the label aggregate-to-NAME.
-Value open_role(const std::string& name, const std::vector<Rule>& rules, const std::string& joins) {
-    const std::string prefix = "rbac.authorization.k8s.io/aggregate-to-";
-    Value role = cluster_role(name, rules);
-    if (!joins.empty()) role.at("metadata").at("labels").set(prefix + joins, "true");
-    const Value selector =
-        Value::object({{"matchLabels", Value::object({{prefix + name, "true"}})}});
-    role.set("aggregationRule",
-             Value::object({{"clusterRoleSelectors", Value::array({selector})}}));
-    return role;
 }
 
 std::vector<Rule> node_rules() {
@@ -167,9 +101,14 @@ std::vector<Value> default_roles() {
     add(cluster_binding("system:monitoring", {"system:monitoring"}));
     add(cluster_role("system:node", node_rules()));
     add(cluster_binding("system:node", {}));
-    add(open_role("view", view_rules(), "edit"));
-    add(open_role("edit", edit_rules(), "admin"));
-    add(open_role("admin", admin_rules(), ""));
+    for (Value& role : people_roles()) {
+        const Value usual = bootstrap_metadata(role["metadata"]["name"].text());
+        for (const char* part : {"labels", "annotations"}) {
+            for (const auto& [key, value] : usual[part].members())
+                role.at("metadata").at(part).set(key, value);
+        }
+        add(std::move(role));
+    }
     return objects;
 }
 

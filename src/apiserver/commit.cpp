@@ -32,9 +32,14 @@ void update_indexes(Context& context, const std::string& key, const api::Value& 
     } else if (starts_with(key, "/core/namespaces/")) {
         if (object.is_null()) {
             context.namespaces.erase(std::string(name));
+            context.pod_security.erase(std::string(name));
         } else {
             context.namespaces[std::string(name)] =
                 !object["metadata"]["deletionTimestamp"].is_null();
+            context.pod_security[std::string(name)] =
+                api::security_of(object["metadata"]["labels"],
+                                 context.options.pod_security.defaults)
+                    .first;
         }
     } else if (starts_with(key, "/scheduling.k8s.io/priorityclasses/")) {
         if (object["globalDefault"].boolean_or(false)) {

@@ -95,8 +95,9 @@ struct Context {
     Webhooks webhooks;
     ServiceAddresses addresses;
     std::shared_ptr<Metrics> metrics;
-    std::shared_ptr<RequestMetrics> requests;               // Of `metrics`; set by the server.
-    std::map<std::string, bool, std::less<>> namespaces;    // Name to "is terminating".
+    std::shared_ptr<RequestMetrics> requests;             // Of `metrics`; set by the server.
+    std::map<std::string, bool, std::less<>> namespaces;  // Name to "is terminating".
+    std::map<std::string, api::NamespaceSecurity, std::less<>> pod_security;  // By namespace.
     std::set<std::string, std::less<>> default_priorities;  // PriorityClasses that are the default.
     struct Expiry {
         Time when;

@@ -130,16 +130,17 @@ void Rbac::put_binding(Subjects& subjects, const Place& place, const Value& obje
     }
 }
 
-/// A role with an aggregation rule has, beside its own rules, those of the roles it selects, and
-/// of those that these select.
+/// A role with an aggregation rule has the rules of the roles that it selects, and of those that
+/// these select; what stands in it is what was gathered once.
 void Rbac::aggregate() {
     effective_.clear();
     for (const auto& [name, role] : cluster_roles_) {
         std::vector<const ClusterRole*> joined{&role};
         for (std::size_t at = 0; at < joined.size(); ++at) {
             const ClusterRole& source = *joined[at];
-            effective_[name].insert(effective_[name].end(), source.rules.begin(),
-                                    source.rules.end());
+            std::vector<Rule>& gathered = effective_[name];
+            if (source.selectors.empty())
+                gathered.insert(gathered.end(), source.rules.begin(), source.rules.end());
             for (const Value& selector : source.selectors.items()) {
                 const auto parsed = LabelSelector::from_object(selector);
                 for (const auto& [other, candidate] : cluster_roles_) {
@@ -205,10 +206,12 @@ std::vector<Rule> Rbac::rules_for(const User& user, std::string_view ns) const {
     return rules;
 }
 
-std::vector<Rule> Rbac::rules_of_ref(const Value& role_ref, std::string_view ns) const {
+std::optional<std::vector<Rule>> Rbac::rules_of_ref(const Value& role_ref,
+                                                    std::string_view ns) const {
     const Binding binding{role_ref["kind"].text() == "ClusterRole", role_ref["name"].text()};
     const std::vector<Rule>* rules = find_rules(binding, std::string(ns));
-    return rules == nullptr ? std::vector<Rule>() : *rules;
+    if (rules == nullptr) return std::nullopt;
+    return *rules;
 }
 
 }  // namespace muster::apiserver

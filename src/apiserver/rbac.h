@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,8 +55,9 @@ public:
     /// All rules that hold for the user in a namespace ("": cluster-wide ones only).
     std::vector<Rule> rules_for(const User& user, std::string_view ns) const;
 
-    /// The rules of a role that a binding in `ns` names by {kind, name}; none when it is not there.
-    std::vector<Rule> rules_of_ref(const api::Value& role_ref, std::string_view ns) const;
+    /// The rules of a role that a binding in `ns` names by {kind, name}; absent when there is none.
+    std::optional<std::vector<Rule>> rules_of_ref(const api::Value& role_ref,
+                                                  std::string_view ns) const;
 
 private:
     struct ClusterRole {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/admission.h"
+#include "api/builtin/pod_security_config.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/random.h"
@@ -46,15 +47,17 @@ struct StaticToken {
 
 /// What the server is made with.
 struct Options {
-    Random random{0};                     // Seeded by the caller; uids, generated names.
-    std::string service_account_key_pem;  // Private EC key that signs service account tokens.
+    Random random{0};                       // Seeded by the caller; uids, generated names.
+    std::string service_account_key_pem;    // Private EC key that signs service account tokens.
+    std::string certificate_authority_pem;  // Goes into the Secrets of service accounts.
     std::string issuer = "https://kubernetes.default.svc.cluster.local";
     std::vector<StaticToken> static_tokens;
-    std::string service_cidr = "10.96.0.0/12";  // Where ClusterIPs come from; .1 is `kubernetes`.
-    int secure_port = 6443;                     // The port behind the service `kubernetes`.
-    std::string advertise_address;              // Where pods reach the server; empty: not said.
-    std::shared_ptr<Metrics> metrics;           // What /metrics tells; null: the server's own.
-    std::size_t watch_buffer_limit = 8 << 20;   // A watcher that lags by more bytes is ended.
+    std::string service_cidr = "10.96.0.0/12";   // Where ClusterIPs come from; .1 is `kubernetes`.
+    int secure_port = 6443;                      // The port behind the service `kubernetes`.
+    std::string advertise_address;               // Where pods reach the server; empty: not said.
+    api::PodSecurityConfiguration pod_security;  // Of namespaces without labels; who is exempt.
+    std::shared_ptr<Metrics> metrics;            // What /metrics tells; null: the server's own.
+    std::size_t watch_buffer_limit = 8 << 20;    // A watcher that lags by more bytes is ended.
 };
 
 /// The server. Lives on one loop; requests, timers and store callbacks all arrive there.

@@ -7,6 +7,7 @@
 #include "api/members_by_name.h"
 #include "apiserver/answer.h"
 #include "apiserver/authenticate.h"
+#include "apiserver/authorize.h"
 #include "apiserver/decode.h"
 #include "apiserver/remove.h"
 #include "apiserver/review_of_write.h"
@@ -266,6 +267,7 @@ void serve_subresource(Context& context, const ExchangePtr& exchange) {
     if (is_core(kind, "pods") && subresource == "log") {
         serve_stream(context, exchange);
     } else if (is_core(kind, "pods") && is_stream(subresource)) {
+        authorize_as(context, *exchange, "create");  // A WebSocket begins with a GET.
         connect(context, exchange, serve_stream);
     } else if (is_core(kind, "pods") && subresource == "binding") {
         serve_binding(context, exchange);

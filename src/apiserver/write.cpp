@@ -15,7 +15,9 @@
 #include "api/scale_faults.h"
 #include "apiserver/admission_webhooks.h"
 #include "apiserver/admit.h"
+#include "apiserver/admit_pod_security.h"
 #include "apiserver/answer.h"
+#include "apiserver/authorize.h"
 #include "apiserver/conversions.h"
 #include "apiserver/decode.h"
 #include "apiserver/definitions.h"
@@ -109,6 +111,7 @@ void check_valid(Context& context, Exchange& exchange, const api::Kind& kind,
             errors.push_back(std::move(error));
     }
     if (!errors.empty()) throw invalid(kind, object["metadata"]["name"].text_or(""), errors);
+    admit_pod_security(context, exchange, kind, subresource, object, old);
     if (denied) throw refused_by_webhook(*denied);
     if (const auto refused = api::denial_of_kind(kind, object, old))
         throw refused_by_webhook(*refused);
@@ -204,6 +207,10 @@ void write_anew(const WritingPtr& writing) {
     guarded(writing->exchange, writing->again);
 }
 
+bool is_service(const api::Kind& kind) {
+    return kind.group.empty() && kind.plural == "services";
+}
+
 void store_new(Writing& writing) {
     const Newest there = newest_of(writing.context, writing.kind, writing.ns(), writing.name());
     if (!there.object.is_null()) {
@@ -213,6 +220,7 @@ void store_new(Writing& writing) {
     }
     warn_of_host_name(*writing.exchange, writing.kind, writing.name());
     warn_of_finalizers(*writing.exchange, writing.kind, writing.object(), Value());
+    if (is_service(writing.kind)) warn_of_service(*writing.exchange, writing.object());
     if (writing.exchange->is_dry_run()) {
         send_object(writing.context, *writing.exchange, 201, writing.object(), nullptr);
         return;
@@ -227,8 +235,10 @@ void store_changed(Writing& writing) {
     const Newest& newest = writing.newest;
     Value& object = writing.object();
     count_generation(kind, writing.subresource, newest.object, object);
-    if (writing.subresource.empty())
+    if (writing.subresource.empty()) {
         warn_of_finalizers(*writing.exchange, kind, object, newest.object);
+        if (is_service(kind)) warn_of_service(*writing.exchange, object);
+    }
     if (writing.exchange->is_dry_run() || same_but_version(newest.object, object)) {
         Committed committed;
         const bool same = !writing.exchange->is_dry_run();
@@ -441,6 +451,7 @@ void serve_patch(Context& context, const ExchangePtr& exchange) {
     Newest newest = newest_in_form(context, *exchange, kind, route.ns, route.name);
     const bool creates = newest.object.is_null() && apply && route.subresource.empty();
     if (newest.object.is_null() && !creates) throw not_found(kind.resource(), route.name);
+    if (creates) authorize_as(context, *exchange, "create");
     const PatchBody patch = read_patch(*exchange, type);
     Value before = creates
                        ? Value()

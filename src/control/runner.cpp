@@ -292,6 +292,9 @@ void Runner::State::finish(const std::shared_ptr<Run>& run, Outcome::Kind kind, 
         if (run->result.look_again)
             slot.queue.wake_at(run->key, loop.now() + *run->result.look_again);
     } else {
+        std::erase_if(run->result.events,
+                      [](const Event& event) { return event.told != Event::Told::always; });
+        record(run->result.events, slot.controller.name);
         slot.queue.failed(run->key, loop.now(), wait);
     }
     schedule();

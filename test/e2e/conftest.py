@@ -231,6 +231,13 @@ def read(path: pathlib.Path) -> bytes:
         return b""
 
 
+# A namespace that takes every pod: its label is an administrator's.
+OPEN = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: NAME, labels: {pod-security.kubernetes.io/enforce: privileged, pod-security.kubernetes.io/warn: privileged}}
+"""
+
 QUEUES = (ROOT / "deploy/samples/story/1-queues.yaml").read_text()
 
 

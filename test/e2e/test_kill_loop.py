@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from conftest import read
+from conftest import OPEN, read
 from test_queues import done
 
 pytestmark = pytest.mark.muster_up("who is killed runs the pods; operators are killed in test/kube/test_trouble.py")
@@ -74,7 +74,7 @@ def make_recorded(make_muster, *nodes: str):
                       f"hostPaths: [{{path: {starts}, writable: true}}]\n")
     muster.flags += ["--config", str(config)]
     muster.start()
-    muster.run("label", "namespace", "default", "pod-security.kubernetes.io/enforce=privileged")
+    muster.apply(OPEN.replace("NAME", "default"))
     return muster, starts
 
 

@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from conftest import Muster
+from conftest import OPEN, Muster
 
 pytestmark = pytest.mark.muster_up("it is about what the node makes of a pod; on a cluster kubelets do that")
 
@@ -172,6 +172,7 @@ REFUSED = {
 
 
 def test_what_cannot_be_done_is_refused_in_words_before_it_starts(muster):
+    muster.apply(OPEN.replace("NAME", "default"))
     muster.apply("apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: kata}\nhandler: kata\n")
     muster.apply("---".join(pod(name, "echo started", spec, container) for name, (spec, container, _) in REFUSED.items()))
     for name, (_, _, words) in REFUSED.items():
@@ -248,7 +249,7 @@ def test_host_path_shows_what_the_configuration_lists_and_nothing_else(make_must
     for each in [tmp_path, *tmp_path.parents[:2]]:
         each.chmod(0o755)
     muster = make_muster(flags=["--config", str(config)]).start()
-    muster.run("label", "namespace", "default", "pod-security.kubernetes.io/enforce=privileged")
+    muster.apply(OPEN.replace("NAME", "default"))
     muster.apply(pod("reader", "cat /m/weights; touch /m/mine 2>/dev/null || echo read-only", f"volumes: [{{name: m, hostPath: {{path: {folder}}}}}]",
                      "volumeMounts: [{name: m, mountPath: /m}]"))
     assert output(muster, "reader") == "heavyread-only\n"

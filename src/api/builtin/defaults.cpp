@@ -226,9 +226,13 @@ void default_service(Value& service) {
     }
     if ((*spec)["type"].text_or("") == "ExternalName") return;
     fill_empty_text(*spec, "internalTrafficPolicy", "Cluster");
-    if ((*spec)["type"].text_or("") != "ClusterIP") {
+    const std::string type = (*spec)["type"].text();
+    if (type == "NodePort" || type == "LoadBalancer" ||
+        (type == "ClusterIP" && !(*spec)["externalIPs"].empty())) {
         fill_empty_text(*spec, "externalTrafficPolicy", "Cluster");
     }
+    if (type == "LoadBalancer" && (*spec)["allocateLoadBalancerNodePorts"].is_null())
+        spec->set("allocateLoadBalancerNodePorts", true);
 }
 
 void default_node(Value& node) {

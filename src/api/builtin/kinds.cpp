@@ -71,7 +71,7 @@ Kind endpoints() {
     kind.versions.front().deprecated = true;
     kind.versions.front().deprecation_warning =
         "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
-    return filled(std::move(kind), default_endpoints);
+    return checked(std::move(kind), validate_endpoints, default_endpoints);
 }
 
 Kind pod() {
@@ -109,7 +109,7 @@ Kind event() {
                               "reportingComponent",
                               "source",
                               "type"};
-    return kind;
+    return checked(std::move(kind), validate_event);
 }
 
 Kind new_event() {
@@ -123,7 +123,7 @@ Kind new_event() {
                               "reason",
                               "reportingController",
                               "type"};
-    return kind;
+    return checked(std::move(kind), validate_new_event);
 }
 
 Kind job() {
@@ -190,8 +190,8 @@ void add_groups(std::vector<Kind>& kinds) {
     cron_job.categories = {"all"};
     add(filled(std::move(cron_job), default_cron_job));
     add(checked(make("coordination.k8s.io", "Lease", "leases", space, none), validate_lease));
-    add(filled(make("discovery.k8s.io", "EndpointSlice", "endpointslices", space, none),
-               default_endpoint_slice));
+    add(checked(make("discovery.k8s.io", "EndpointSlice", "endpointslices", space, none),
+                validate_endpoint_slice, default_endpoint_slice));
     add(new_event());
     add(passive(make("networking.k8s.io", "Ingress", "ingresses", space, status, {"ing"})));
     add(filled(passive(make("networking.k8s.io", "NetworkPolicy", "networkpolicies", space, none,

@@ -1,5 +1,5 @@
-// api/builtin/validation.cpp - what Kubernetes refuses in services, nodes, config maps, secrets,
-// roles and priority classes.
+// api/builtin/validation.cpp - what Kubernetes refuses in nodes, config maps, secrets, roles and
+// priority classes.
 #include "api/builtin/validation.h"
 
 #include <set>
@@ -13,50 +13,7 @@
 namespace muster::api {
 namespace {
 
-constexpr const char* port_range = "must be between 1 and 65535, inclusive";
 constexpr std::int64_t data_bytes_max = 1024 * 1024;
-
-bool is_port(const Value& port) {
-    return port.integer_or(0) >= 1 && port.integer_or(0) <= 65535;
-}
-
-void check_service_port(const Value& port, const Path& path, bool only, FieldErrors& errors) {
-    const Value& name = port["name"];
-    if (name.text_or("").empty()) {
-        if (!only) errors.push_back(required(path.child("name")));
-    } else {
-        add_invalid(errors, path.child("name"), name, dns1123_label_faults(name.as_string()));
-    }
-    if (!is_port(port["port"]))
-        errors.push_back(invalid(path.child("port"), port["port"], port_range));
-    const Value& target = port["targetPort"];
-    if (target.is_string()) {
-        add_invalid(errors, path.child("targetPort"), target, port_name_faults(target.as_string()));
-    } else if (!target.is_null() && !is_port(target)) {
-        errors.push_back(invalid(path.child("targetPort"), target, port_range));
-    }
-}
-
-void check_service_ports(const Value& service, const Path& spec, FieldErrors& errors) {
-    const Value& ports = service["spec"]["ports"];
-    const Path list = spec.child("ports");
-    const bool headless = service["spec"]["clusterIP"].text_or("") == "None";
-    const bool external = service["spec"]["type"].text_or("") == "ExternalName";
-    if (ports.empty() && !headless && !external) errors.push_back(required(list));
-    std::set<std::string> names;
-    std::set<std::string> numbers;
-    for (std::size_t i = 0; i < ports.size(); ++i) {
-        const Path item = list.item(i);
-        check_service_port(ports[i], item, ports.size() == 1, errors);
-        const std::string name = ports[i]["name"].text();
-        if (!name.empty() && !names.insert(name).second) {
-            errors.push_back(duplicate(item.child("name"), ports[i]["name"]));
-        }
-        const std::string number =
-            std::to_string(ports[i]["port"].integer_or(0)) + "/" + ports[i]["protocol"].text();
-        if (!numbers.insert(number).second) errors.push_back(duplicate(item, ports[i]));
-    }
-}
 
 /// Keys and sizes of `data` (of secrets in base64) and of `binaryData`.
 void check_data(const Value& object, FieldErrors& errors) {
@@ -154,25 +111,6 @@ void check_subject(const Value& subject, const Path& path, FieldErrors& errors) 
 }
 
 }  // namespace
-
-FieldErrors validate_service(const Value& service, const Value* old) {
-    FieldErrors errors;
-    const Path root;
-    const Path spec = root.child("spec");
-    check_service_ports(service, spec, errors);
-    check_labels(service["spec"]["selector"], spec.child("selector"), errors);
-    const bool external = service["spec"]["type"].text_or("") == "ExternalName";
-    if (external && service["spec"]["externalName"].text_or("").empty()) {
-        errors.push_back(required(spec.child("externalName")));
-    }
-    if (old == nullptr || external) return errors;
-    const Value& before = (*old)["spec"]["clusterIP"];
-    const Value& after = service["spec"]["clusterIP"];
-    if (!before.text_or("").empty() && !(before == after)) {
-        errors.push_back(invalid(spec.child("clusterIP"), after, "field is immutable"));
-    }
-    return errors;
-}
 
 FieldErrors validate_node(const Value& node, const Value*) {
     FieldErrors errors;

@@ -30,6 +30,14 @@ void default_stateful_set(Value& set);
 FieldErrors validate_stateful_set(const Value& set, const Value* old);
 void default_service(Value& service);
 FieldErrors validate_service(const Value& service, const Value* old);
+/// What is wrong with `clusterIP`, `clusterIPs` and the families of addresses: asked before any
+/// address is given, and again with all the rest.
+FieldErrors cluster_ip_faults(const Value& service, const Value* old);
+FieldErrors validate_endpoints(const Value& endpoints, const Value* old);
+FieldErrors validate_endpoint_slice(const Value& slice, const Value* old);
+/// Of core/v1, and of events.k8s.io/v1 in the form of core/v1, in which it is kept.
+FieldErrors validate_event(const Value& event, const Value* old);
+FieldErrors validate_new_event(const Value& event, const Value* old);
 FieldErrors validate_node(const Value& node, const Value* old);
 void default_node(Value& node);
 void default_namespace(Value& ns);

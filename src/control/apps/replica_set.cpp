@@ -117,6 +117,7 @@ void make_pods(Pass& pass, std::int64_t missing) {
         if (const auto* refused = find_refusal(pass.seen, controller_name, key)) {
             pass.refusal = refused->value["message"].text();
             pass.tell("Warning", "FailedCreate", "Error creating: " + pass.refusal);
+            pass.result.events.back().told = Event::Told::always;
         }
         pass.result.writes.push_back(
             create_of(key, "v1", make_pod(pass.set, pass.spec["template"], key.name)));

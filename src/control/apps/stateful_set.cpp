@@ -141,6 +141,7 @@ void make(Pass& pass, std::int64_t ordinal) {
         pass.tell("Warning", "FailedCreate",
                   "create Pod " + name + " in StatefulSet " + pass.set.key.name +
                       " failed error: " + refused->value["message"].text());
+        pass.result.events.back().told = Event::Told::always;
     }
     pass.result.writes.push_back(create_of(key, "v1", std::move(pod)));
     pass.tell("Normal", "SuccessfulCreate",

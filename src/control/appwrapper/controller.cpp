@@ -27,9 +27,8 @@ constexpr std::string_view label = "appwrapper.mcad.ibm.com";
 const api::GroupResource pods{"", "pods"};
 
 /// Objects that hold data, not processes: they go last.
-constexpr std::array<std::string_view, 8> data_kinds{"configmaps",      "secrets",
-                                                     "serviceaccounts", "roles",
-                                                     "rolebindings",    "persistentvolumeclaims",
+constexpr std::array<std::string_view, 6> data_kinds{"configmaps",      "secrets",
+                                                     "serviceaccounts", "persistentvolumeclaims",
                                                      "services",        "networkpolicies"};
 
 /// One reconcile in the making.

@@ -6,6 +6,7 @@
 
 #include "api/guest_kinds.h"
 #include "base/text.h"
+#include "control/appwrapper/wrapped.h"
 #include "control/owner.h"
 #include "control/queue/integration.h"
 #include "kube/cache.h"
@@ -146,6 +147,8 @@ Items items_of(const Value& appwrapper) {
         if (kind == nullptr || !kind->namespaced) {
             found.problem = {place + ": \"" + object["kind"].text() + "\" in \"" + api_version +
                              "\" is no namespaced kind that this server has"};
+        } else if (gives_rights(*kind)) {
+            found.problem = {place + ": " + gives_rights_fault};
         } else if (!its_ns.empty() && its_ns != ns) {
             found.problem = {place + ": namespace \"" + its_ns +
                              "\" is not the AppWrapper's own, \"" + ns + "\""};

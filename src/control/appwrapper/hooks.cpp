@@ -8,6 +8,7 @@
 #include "api/field_error.h"
 #include "api/guest_kinds.h"
 #include "base/text.h"
+#include "control/appwrapper/wrapped.h"
 #include "control/queue/names.h"
 
 namespace muster::control::appwrapper {
@@ -86,6 +87,10 @@ void check_template(const AdmissionRequest& request, const Value& wrapped, const
     if (queue::is_app_wrapper(kind->resource())) {
         errors.push_back(
             api::forbidden(path.child("kind"), "an AppWrapper must not wrap an AppWrapper"));
+        return;
+    }
+    if (gives_rights(*kind)) {
+        errors.push_back(api::forbidden(path.child("kind"), gives_rights_fault));
         return;
     }
     const api::Path metadata = path.child("metadata");

@@ -8,11 +8,11 @@
 
 namespace muster::control::appwrapper {
 
-/// Refuses wrapped objects that are of an unknown kind, invalid, AppWrappers themselves, or meant
-/// for another namespace.
+/// Refuses wrapped objects that are of an unknown kind, invalid, AppWrappers themselves, roles or
+/// bindings, or meant for another namespace.
 api::Admission check_templates(const api::AdmissionRequest& request);
 
-/// Whoever writes an AppWrapper needs the right to create everything that it wraps.
+/// Whoever creates an AppWrapper, or changes what it wraps, needs the right to create all of that.
 api::Admission check_rights(const api::AdmissionRequest& request);
 
 /// Refuses to change what is wrapped once it is made.

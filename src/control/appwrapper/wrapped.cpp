@@ -9,10 +9,14 @@ namespace {
 bool may_be_wrapped(const api::Kind& kind) {
     return kind.namespaced && kind.plural != "events" && kind.plural != "leases" &&
            kind.plural != "endpointslices" && kind.plural != "appwrappers" &&
-           kind.group != "authorization.k8s.io" && !kind.versions.empty();
+           kind.group != "authorization.k8s.io" && !gives_rights(kind) && !kind.versions.empty();
 }
 
 }  // namespace
+
+bool gives_rights(const api::Kind& kind) {
+    return kind.group == "rbac.authorization.k8s.io";
+}
 
 std::vector<const api::Kind*> wrapped_kinds() {
     std::vector<const api::Kind*> kinds;

@@ -121,6 +121,7 @@ std::int64_t make_pods(JobPass& pass, std::int64_t count) {
             pass.refused_before = true;
             pass.tell("Warning", "FailedCreate",
                       "Error creating: " + refusal->value["message"].text());
+            pass.events.back().told = Event::Told::always;
         }
         pass.writes.push_back(std::move(create));
         pass.tell("Normal", "SuccessfulCreate", "Created pod: " + name);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "api/json.h"
@@ -108,10 +109,11 @@ void read_own(Reading& reading, const Value& document, const api::YamlLines& lin
     for (const auto& [name, value] : document.members()) {
         static const std::set<std::string_view> known = {"apiVersion", "kind", "images",
                                                          "appWrappers", "hostPaths",
-                                                         "podPidsLimit"};
+                                                         "podPidsLimit", "podSecurity"};
         if (!known.contains(name))
             wrong(name,
-                  "unknown field; there are appWrappers, hostPaths, images and podPidsLimit");
+                  "unknown field; there are appWrappers, hostPaths, images, podPidsLimit and "
+                  "podSecurity");
     }
     const Value& section = document["appWrappers"];
     if (!section.is_null() && !section.is_object())

@@ -29,8 +29,8 @@ struct WrongConfiguration {
 /// - `config.kueue.x-k8s.io/v1beta1` or `v1beta2`, kind Configuration: unknown fields, wrong types
 ///   and values are faults. What Muster does not obey is among the warnings of the settings;
 /// - `muster.dev/v1alpha1`, kind Configuration: `appWrappers: {capacity: PerNode | Aggregate,
-///   order: Priority | FIFO}`; `images`, `hostPaths` and
-///   `podPidsLimit` are of no interest here (apps/up/config.h).
+///   order: Priority | FIFO}`; `images`, `hostPaths`,
+///   `podPidsLimit` and `podSecurity` are of no interest here (apps/up/config.h).
 ///
 /// `gates` are those of the command line ("A=true,B=false"); giving some there and in the file is a
 /// fault.

@@ -96,16 +96,25 @@ def taken(answer: http.client.HTTPResponse) -> Answer:
     return Answer(answer.status, headers, answer.read())
 
 
+# As an API server of Kubernetes is configured when nobody says anything.
+CONFIG = """
+apiVersion: muster.dev/v1alpha1
+kind: Configuration
+podSecurity: {defaults: {enforce: privileged}}
+"""
+
+
 class Muster:
     """`muster up`, the API server alone: nothing acts on what is written."""
 
     def __init__(self, program: pathlib.Path, folder: pathlib.Path):
         self.folder, self.kubeconfig = folder, folder / "muster.kubeconfig"
         self.log = folder / "muster.log"
+        (folder / "muster.yaml").write_text(CONFIG)
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [str(program), "up", "--api-only", "--data", str(folder / "state"), "--kubeconfig", str(self.kubeconfig),
-                 "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=log, text=True)
+                 "--listen", "127.0.0.1:0", "--config", str(folder / "muster.yaml")], stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout.readline().strip() == "ready", self.log.read_text()
 
     def stop(self) -> None:
