@@ -61,7 +61,7 @@ std::size_t made_by_format(const Arguments& arguments) {
     std::size_t size = text_at(arguments, 0).size();
     if (arguments.size() < 2) return size;
     for (const Value& item : arguments[1]->items()) {
-        size += written_size(item, cel_text_max + 1);
+        size += written_size(item, cel_room + 1);
         if (size > cel_room) break;
     }
     return size;

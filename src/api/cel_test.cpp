@@ -125,6 +125,9 @@ TEST_CASE("what a rule makes is paid for before it is made") {
     CHECK(said("'%s'.format([self.s.split('').map(x, self.s)]).size() > 0", letters) == refused);
     CHECK(said("self.s.split('').map(x, self.s.split('') + self.s.split('')).size() > 0",
                letters) == refused);
+    // Nobody looks at the text, so that only its making can be refused.
+    CHECK(said("'%s'.format([self.s.split('').map(x, self.s)]) != 1", letters) == refused);
+    CHECK(said("self.s.split('').map(x, self.s).join() != 1", letters) == refused);
     std::string numbers = "{\"l\":[0";
     for (int i = 1; i < 3'000; ++i)
         numbers += "," + std::to_string(i);
