@@ -212,8 +212,8 @@ void Parts::make_server() {
     // Half of the descriptors are left for pods, their networks and the store.
     front.connection_limit = std::min(front.connection_limit, raise_descriptor_limit() / 2);
     front.anonymous_limit = std::min(front.anonymous_limit, front.connection_limit * 2 / 5);
-    front.gate = [this](net::Request head, std::function<void(net::Verdict)> decided) {
-        server_->admit(std::move(head), std::move(decided));
+    front.gate = [this](net::Request head, const std::function<void(net::Verdict)>& decided) {
+        server_->admit(std::move(head), decided);
     };
     front_ = std::make_unique<net::Server>(
         std::move(front), state_loop_,

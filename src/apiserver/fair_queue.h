@@ -54,7 +54,7 @@ private:
 
     std::map<std::string, Line> lines_;
     std::set<std::pair<std::int64_t, std::string>> ready_;  // Lines in which somebody waits.
-    std::int64_t begin_ = 0;                                 // What the last one served had used.
+    std::int64_t begin_ = 0;                                // What the last one served had used.
 };
 
 }  // namespace muster::apiserver

@@ -273,7 +273,7 @@ void Server::handle(net::Request request, std::shared_ptr<net::Responder> respon
     });
 }
 
-void Server::admit(net::Request head, std::function<void(net::Verdict)> decided) {
+void Server::admit(net::Request head, const std::function<void(net::Verdict)>& decided) {
     Context& context = state_->context;
     const auto exchange =
         begin_exchange(context, std::move(head), std::make_shared<Refused>(decided));

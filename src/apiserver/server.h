@@ -72,7 +72,7 @@ public:
     void handle(net::Request request, std::shared_ptr<net::Responder> responder);
 
     /// Decides by a request's head whether its body is to be read: who asks, and whether it may.
-    void admit(net::Request head, std::function<void(net::Verdict)> decided);
+    void admit(net::Request head, const std::function<void(net::Verdict)>& decided);
 
     /// Where logs, exec and proxies go; without it they answer 503. The node must outlive the
     /// server.

@@ -53,9 +53,9 @@ bool is_system(const User& user) {
 std::shared_ptr<net::Account> account_of(const net::Request& request, const User& user) {
     const auto& standing = request.peer.standing;
     if (user.is_anonymous()) return standing->address();
-    return standing->ledger().account(
-        client_name(user),
-        is_system(user) ? net::Ledger::Rank::system : net::Ledger::Rank::ordinary);
+    return standing->ledger().account(client_name(user), is_system(user)
+                                                             ? net::Ledger::Rank::system
+                                                             : net::Ledger::Rank::ordinary);
 }
 
 /// What is held for the request is held for its user from here on.
@@ -109,8 +109,9 @@ void line_up(Context& context, const ExchangePtr& exchange, std::function<void()
     waiting.run = [exchange, step = std::move(step)] { guarded(exchange, step); };
     waiting.refuse = [exchange] {
         guarded(exchange, [] {
-            throw too_many("the server is busy with others' requests, or holds too many answers "
-                           "that this client does not read: try again later");
+            throw too_many(
+                "the server is busy with others' requests, or holds too many answers "
+                "that this client does not read: try again later");
         });
     };
     const auto& request = exchange->request;
@@ -152,7 +153,7 @@ void in_turn(Context& context, const ExchangePtr& exchange, std::function<void()
                            is_probe(exchange->request.path);
         if (first) return step();
         exchange->client = exchange->user.is_anonymous() ? address_of(exchange->request)
-                                                          : client_name(exchange->user);
+                                                         : client_name(exchange->user);
     } else {
         // To look at a new token takes longer than most requests: that waits for its turn, too.
         exchange->client = "unknown tokens of " + address_of(exchange->request);
@@ -192,7 +193,7 @@ net::RopePtr shared_text(Context& context, const Exchange& exchange, const std::
                          const std::function<std::shared_ptr<net::Rope>()>& make) {
     auto& place = context.texts[key];
     if (auto shared = place.lock()) return shared;
-    const net::RopePtr made = charged_rope(exchange, make());
+    net::RopePtr made = charged_rope(exchange, make());
     place = made;
     std::erase_if(context.texts, [](const auto& each) { return each.second.expired(); });
     return made;

@@ -37,8 +37,8 @@ struct Served {
         made.peer.certificate_groups = {"readers"};
         made.peer.address = "10.0.0.1:1";
         made.peer.standing = std::move(standing);
-        made.charge = std::make_shared<net::Charge>(made.peer.standing->account(),
-                                                    made.peer.standing);
+        made.charge =
+            std::make_shared<net::Charge>(made.peer.standing->account(), made.peer.standing);
         return made;
     }
 

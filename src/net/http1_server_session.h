@@ -93,9 +93,9 @@ private:
     Headers asked_;  // The headers of the request being answered.
     bool header_seen_ = false;
     enum class Asked { no, waits, passed };
-    Asked asked_gate_ = Asked::no;   // About the request being read.
-    std::size_t came_ = 0;           // Of it, in bytes.
-    Charge reading_;                 // For it, as long as it is not whole.
+    Asked asked_gate_ = Asked::no;    // About the request being read.
+    std::size_t came_ = 0;            // Of it, in bytes.
+    Charge reading_;                  // For it, as long as it is not whole.
     std::shared_ptr<Account> whose_;  // As the gate said.
     std::shared_ptr<const void> admitted_;
     bool keep_alive_ = true;

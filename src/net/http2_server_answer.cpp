@@ -25,8 +25,7 @@ void Http2Session::refuse(std::int32_t id, Http2Stream& stream, int status,
 }
 
 void Http2Session::refuse_for_room(std::int32_t id, Http2Stream& stream) {
-    refuse(id, stream,
-           too_many_response("the server holds too much for this client: try later"));
+    refuse(id, stream, too_many_response("the server holds too much for this client: try later"));
 }
 
 void Http2Session::refuse(std::int32_t id, Http2Stream& stream, const Response& response) {

@@ -24,9 +24,9 @@ class Ledger : public std::enable_shared_from_this<Ledger> {
 public:
     struct Limits {
         std::size_t all = 160 << 20;
-        std::size_t beyond = 32 << 20;       // On top, for those that hold little.
-        std::size_t little = 256 << 10;      // So much anybody may hold, as long as `beyond` lasts.
-        std::size_t connection = 64 << 20;   // Of one connection.
+        std::size_t beyond = 32 << 20;      // On top, for those that hold little.
+        std::size_t little = 256 << 10;     // So much anybody may hold, as long as `beyond` lasts.
+        std::size_t connection = 64 << 20;  // Of one connection.
         std::size_t each_connection = 16 << 10;  // What one is counted as once it is known whose.
     };
 
