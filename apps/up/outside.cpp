@@ -16,6 +16,7 @@ net::ClientOptions client_options(std::function<int(const std::string&, int)> di
     options.dial = std::move(dial);
     options.connect_timeout = seconds(2);
     options.response_timeout = seconds(10);
+    options.response_limit = 8 << 20;  // A dashboard's list of jobs; pods may say anything.
     return options;
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/verify.h"
@@ -26,6 +27,15 @@ sigset_t ending_signals() {
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     return set;
+}
+
+std::size_t raise_descriptor_limit() {
+    rlimit limit{};
+    VERIFY(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    VERIFY(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    return limit.rlim_cur;
 }
 
 }  // namespace muster::up

@@ -2,6 +2,8 @@
 // that end it.
 #pragma once
 
+#include <cstddef>
+
 #include <signal.h>
 
 #include "base/time.h"
@@ -13,6 +15,9 @@ Duration steady_time();
 
 /// The same, with the time for which the machine was suspended.
 Duration time_since_boot();
+
+/// Raises how many descriptors this process may have to what the system lets it; how many that is.
+std::size_t raise_descriptor_limit();
 
 /// SIGTERM and SIGINT.
 sigset_t ending_signals();

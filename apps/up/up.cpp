@@ -2,6 +2,7 @@
 // apart again.
 #include "apps/up/up.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -213,6 +214,12 @@ void Parts::make_server() {
     front.tls = net::ServerTls{keys.server.certificate_pem, keys.server.key_pem,
                                keys.authority.certificate_pem};
     front.streamed_body = apiserver::passes_body_on;
+    // Half of the descriptors are left for pods, their networks and the store.
+    front.connection_limit = std::min(front.connection_limit, raise_descriptor_limit() / 2);
+    front.anonymous_limit = std::min(front.anonymous_limit, front.connection_limit * 2 / 5);
+    front.gate = [this](net::Request head, const std::function<void(net::Verdict)>& decided) {
+        server_->admit(std::move(head), decided);
+    };
     front_ = std::make_unique<net::Server>(
         std::move(front), state_loop_,
         [this](net::Request request, std::shared_ptr<net::Responder> responder) {

@@ -17,6 +17,7 @@
 
 #include "agent/channel_protocol.h"
 #include "agent/node_service.h"
+#include "agent/pending_bytes.h"
 
 namespace muster::agent {
 
@@ -74,6 +75,7 @@ private:
     bool send_on(Output& output, std::size_t& most);
     void unwatch(Output& output);
     void write_input();
+    void drop_input();
     void ended(int code, const std::string& failure);
     void finish_when_read();
 
@@ -89,7 +91,7 @@ private:
     Descriptor input_;
     net::AsioLoop::WatchId input_watch_{};
     bool input_watching_ = false;
-    std::string to_write_;
+    PendingBytes to_write_;
     bool input_ended_ = false;
     bool input_coming_ = false;  // What is typed until then is kept.
     bool closes_input_ = false;  // stdinOnce: the container's input ends with this session's.
@@ -200,7 +202,7 @@ void ExecSession::take_terminal() {
 
 void ExecSession::take_input(Descriptor input, const std::string& failure) {
     input_coming_ = false;
-    if (!input || !failure.empty()) return;
+    if (!input || !failure.empty()) return drop_input();
     set_nonblocking(input.get());
     input_ = std::move(input);
     resize();
@@ -263,8 +265,11 @@ bool ExecSession::send_on(Output& output, std::size_t& most) {
 
 void ExecSession::take(const std::string& message) {
     const ClientMessage parsed = parse_client_message(message);
-    if (parsed.kind == ClientMessage::Kind::input && (input_ || input_coming_)) {
-        to_write_ += parsed.bytes;
+    const bool is_input =
+        parsed.kind == ClientMessage::Kind::input && !over_ && (input_ || input_coming_);
+    channel_->taken(message.size() - (is_input ? parsed.bytes.size() : 0));
+    if (is_input) {
+        to_write_.add(parsed.bytes);
         write_input();
     } else if (parsed.kind == ClientMessage::Kind::end_of_input) {
         input_ended_ = true;
@@ -278,7 +283,7 @@ void ExecSession::take(const std::string& message) {
 
 void ExecSession::write_input() {
     while (input_ && !to_write_.empty()) {
-        const ssize_t wrote = ::write(input_.get(), to_write_.data(), to_write_.size());
+        const ssize_t wrote = ::write(input_.get(), to_write_.next().data(), to_write_.size());
         if (wrote < 0 && errno == EINTR) continue;
         if (wrote < 0 && errno == EAGAIN) {
             if (input_watching_) return;
@@ -291,17 +296,24 @@ void ExecSession::write_input() {
             return;
         }
         if (wrote < 0) {
-            to_write_.clear();
+            drop_input();
             input_ended_ = true;
             break;
         }
-        to_write_.erase(0, static_cast<std::size_t>(wrote));
+        to_write_.wrote(static_cast<std::size_t>(wrote));
+        channel_->taken(static_cast<std::size_t>(wrote));
     }
     if (input_watching_) state_->loop.unwatch(input_watch_);
     input_watching_ = false;
     if (!input_ended_ || terminal_ || !input_) return;
     input_.reset();
     if (std::exchange(closes_input_, false)) state_->machine.close_input(uid_, container_);
+}
+
+/// What was typed and goes nowhere any more.
+void ExecSession::drop_input() {
+    channel_->taken(to_write_.size());
+    to_write_.clear();
 }
 
 void ExecSession::client_gone() {
@@ -344,6 +356,7 @@ void ExecSession::finish_when_read() {
     if (input_watching_) state_->loop.unwatch(input_watch_);
     input_watching_ = false;
     input_.reset();
+    drop_input();
     if (socket_) state_->loop.unwatch(socket_watch_);
     socket_.reset();
     const auto last = std::exchange(itself_, nullptr);

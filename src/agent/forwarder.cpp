@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +22,25 @@ namespace {
 constexpr Duration kFresh = seconds(30);
 constexpr Duration kQuickLook = milliseconds(100);
 constexpr Duration kSlowLook = seconds(1);
+/// Bytes on their way in one direction of a connection; little, when all together are many: pods
+/// may open as many connections as they like to pods that read nothing.
+constexpr std::size_t kBuffer = 64 << 10;
+constexpr std::size_t kSmallBuffer = 2 << 10;
+constexpr std::size_t kManyBytes = 32 << 20;
+/// Each takes two descriptors of the server.
+constexpr std::size_t kClientConnectionsMax = 1000;
+
+/// The address without its port; empty when it cannot be told.
+std::string address_of_peer(int fd) {
+    sockaddr_in peer{};
+    socklen_t size = sizeof(peer);
+    char text[INET_ADDRSTRLEN] = "";
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0 ||
+        peer.sin_family != AF_INET)
+        return "";
+    ::inet_ntop(AF_INET, &peer.sin_addr, text, sizeof(text));
+    return text;
+}
 }  // namespace
 
 struct Forwarder::Listener {
@@ -30,8 +51,6 @@ struct Forwarder::Listener {
 /// Two connected sockets and what is on its way between them. Keeps itself alive through its
 /// watches.
 struct Forwarder::Pump : std::enable_shared_from_this<Forwarder::Pump> {
-    static constexpr std::size_t kBuffer = 64 << 10;
-
     struct Side {
         Descriptor fd;
         net::AsioLoop::WatchId watch{};
@@ -40,7 +59,9 @@ struct Forwarder::Pump : std::enable_shared_from_this<Forwarder::Pump> {
         bool shut = false;     // It was told that nothing more comes.
     };
 
-    explicit Pump(net::AsioLoop& its_loop) : loop(its_loop) {}
+    Pump(net::AsioLoop& its_loop, std::shared_ptr<Load> its_load)
+        : loop(its_loop), load(std::move(its_load)) {}
+    ~Pump() { load->bytes -= counted; }
 
     void start(Descriptor a, Descriptor b) {
         sides[0].fd = std::move(a);
@@ -60,17 +81,24 @@ struct Forwarder::Pump : std::enable_shared_from_this<Forwarder::Pump> {
             write(sides[1 - i], sides[i].ended);
         }
         if (closed || (sides[0].shut && sides[1].shut)) return close();
+        load->bytes -= counted;
+        counted = sides[0].to_write.size() + sides[1].to_write.size();
+        load->bytes += counted;
         for (std::size_t i = 0; i < 2; ++i) {
             const Side& other = sides[1 - i];
-            loop.change(sides[i].watch, {.read = !sides[i].ended && other.to_write.size() < kBuffer,
+            loop.change(sides[i].watch, {.read = !sides[i].ended && other.to_write.size() < room(),
                                          .write = !sides[i].to_write.empty()});
         }
     }
 
+    std::size_t room() const { return load->bytes < kManyBytes ? kBuffer : kSmallBuffer; }
+
     void read(Side& from, Side& to) {
         std::array<char, 16 << 10> piece;
-        while (!from.ended && to.to_write.size() < kBuffer) {
-            const ssize_t got = ::recv(from.fd.get(), piece.data(), piece.size(), MSG_DONTWAIT);
+        const std::size_t most = room();
+        while (!from.ended && to.to_write.size() < most) {
+            const ssize_t got =
+                ::recv(from.fd.get(), piece.data(), std::min(piece.size(), most), MSG_DONTWAIT);
             if (got < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOTCONN)) return;
             if (got < 0) {
                 closed = true;
@@ -112,7 +140,10 @@ struct Forwarder::Pump : std::enable_shared_from_this<Forwarder::Pump> {
     }
 
     net::AsioLoop& loop;
+    std::shared_ptr<Load> load;
+    std::size_t counted = 0;
     std::array<Side, 2> sides;
+    std::shared_ptr<void> ticket;  // Of the client's connections.
     bool closed = false;
 };
 
@@ -147,7 +178,9 @@ struct Forwarder::Attempt : std::enable_shared_from_this<Forwarder::Attempt> {
         socklen_t size = sizeof(fault);
         ::getsockopt(server.get(), SOL_SOCKET, SO_ERROR, &fault, &size);
         if (fault != 0) return try_next();
-        std::make_shared<Pump>(owner.loop_)->start(std::move(client), std::move(server));
+        const auto pump = std::make_shared<Pump>(owner.loop_, owner.load_);
+        pump->ticket = std::move(ticket);
+        pump->start(std::move(client), std::move(server));
     }
 
     /// Nobody takes it: reset, and those who come after are refused.
@@ -161,6 +194,7 @@ struct Forwarder::Attempt : std::enable_shared_from_this<Forwarder::Attempt> {
     Forwarder& owner;
     Endpoint address;
     Descriptor client;
+    std::shared_ptr<void> ticket;
     std::vector<Endpoint> pods;
     std::size_t next = 0;
     Descriptor server;
@@ -268,8 +302,29 @@ void Forwarder::accept(const Endpoint& address) {
             if (!client) break;
             clients.push_back(std::move(client));
         }
-    for (Descriptor& client : clients)
-        std::make_shared<Attempt>(*this, address, std::move(client), in_turn(address))->try_next();
+    for (Descriptor& client : clients) {
+        auto ticket = take_ticket(address_of_peer(client.get()));
+        if (!ticket) {
+            const linger now{1, 0};
+            ::setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+            continue;
+        }
+        const auto attempt =
+            std::make_shared<Attempt>(*this, address, std::move(client), in_turn(address));
+        attempt->ticket = std::move(ticket);
+        attempt->try_next();
+    }
+}
+
+/// Counts a connection of a client until nobody holds the ticket; null when it has too many.
+std::shared_ptr<void> Forwarder::take_ticket(const std::string& client) {
+    std::size_t& count = load_->connections[client];
+    if (count >= kClientConnectionsMax) return nullptr;
+    ++count;
+    return std::shared_ptr<void>(load_.get(), [load = load_, client](void*) {
+        const auto at = load->connections.find(client);
+        if (--at->second == 0) load->connections.erase(at);
+    });
 }
 
 }  // namespace muster::agent

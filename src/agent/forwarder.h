@@ -41,12 +41,19 @@ private:
     void open(const Endpoint& address);
     void close(const Endpoint& address);
     void accept(const Endpoint& address);
+    std::shared_ptr<void> take_ticket(const std::string& client);
     std::vector<Endpoint> in_turn(const Endpoint& address);
 
     Network& network_;
     std::map<Endpoint, std::unique_ptr<Listener>> listeners_;
     Forwards forwards_;
     std::size_t turn_ = 0;
+    /// Of connections under way: bytes read and not yet written, and how many each client has.
+    struct Load {
+        std::size_t bytes = 0;
+        std::map<std::string, std::size_t> connections;
+    };
+    std::shared_ptr<Load> load_ = std::make_shared<Load>();
     Time changed_;  // When `forwards_` did.
     bool looking_ = false;
     std::string told_problem_;

@@ -101,6 +101,9 @@ LocalMachine::LocalMachine(Network& network, net::AsioLoop& loop) : network_(net
     cleaner_.start("muster-clean");
     net::ClientOptions options;
     options.tls.verify = net::ClientTls::Verify::no;
+    // Of what a probe is answered with, as the kubelet; the rest is not read.
+    options.response_limit = 10 << 10;
+    options.beyond_limit = net::ClientOptions::Beyond::cut;
     options.dial = [this](const std::string& host, int port) { return network_.dial(host, port); };
     client_ = std::make_unique<net::Client>(loop_, loop_, std::move(options));
 }

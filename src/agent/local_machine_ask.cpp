@@ -130,16 +130,19 @@ void LocalMachine::ask_http(const std::string& ip, const Handler& handler, Durat
     target.port = handler.port;
     const std::string url =
         (secure ? "https://" : "http://") + ip + ":" + std::to_string(handler.port) + handler.path;
-    client_->send(target, std::move(request), [question, url](const net::Response& response) {
-        if (response.status == 0)
-            return question->answer(
-                false, "Get \"" + url + "\": " + (response.body ? *response.body : std::string()));
-        if (response.status < 200 || response.status >= 400)
-            return question->answer(
-                false, "HTTP probe failed with statuscode: " + std::to_string(response.status));
-        question->answer(true, "");
-    });
-    question->start(timeout, [question, url] {
+    const auto sent =
+        client_->send(target, std::move(request), [question, url](const net::Response& response) {
+            if (response.status == 0)
+                return question->answer(
+                    false,
+                    "Get \"" + url + "\": " + (response.body ? *response.body : std::string()));
+            if (response.status < 200 || response.status >= 400)
+                return question->answer(
+                    false, "HTTP probe failed with statuscode: " + std::to_string(response.status));
+            question->answer(true, "");
+        });
+    question->start(timeout, [question, url, cancel = client_->canceller(sent)] {
+        cancel();  // Nobody reads the rest of an answer that comes drop by drop.
         question->answer(false, "Get \"" + url + "\": context deadline exceeded");
     });
 }

@@ -17,6 +17,8 @@ public:
         : state_(std::move(state)), caller_(caller) {
         net::ClientOptions options;
         // Nobody vouches for what a pod serves; kube-apiserver's proxy does not ask either.
+        options.response_limit =
+            1 << 20;                    // Of a refused upgrade; other answers pass by as they come.
         options.response_timeout = {};  // The client's own patience counts.
         options.reuse = net::ClientOptions::Reuse::repeatable_only;
         options.tls.verify = net::ClientTls::Verify::no;

@@ -14,6 +14,10 @@ namespace {
 
 constexpr const char* kSpdyProtocol = "SPDY/3.1+portforward.k8s.io";
 constexpr std::size_t kBufferLimit = 1 << 20;
+constexpr std::size_t kPiece = 16 << 10;
+/// Connections of one port-forward at once; each takes a descriptor of the server.
+constexpr std::size_t kTunnelsMax = 500;
+constexpr std::size_t kRequestIdMax = 64;  // kubectl counts from 0.
 
 std::string failure_text(int port, const std::string& problem) {
     return "error forwarding port " + std::to_string(port) + ": " + problem;
@@ -27,13 +31,20 @@ public:
         : state_(std::move(state)), channel_(std::move(channel)), ip_(std::move(ip)) {}
 
     void take(const std::string& message) {
+        const std::size_t before = spdy_.held();
+        std::size_t passed_on = 0;
         try {
-            for (const SpdyEvent& event : spdy_.take(message))
-                take(event);
+            // In pieces: each frame takes a multiple of its few bytes.
+            for (std::size_t at = 0; at < message.size(); at += kPiece)
+                for (const SpdyEvent& event :
+                     spdy_.take(std::string_view(message).substr(at, kPiece)))
+                    passed_on += take(event);
         } catch (const Error&) {
             end();
             channel_->close();
         }
+        // What tunnels have got they tell themselves.
+        channel_->taken(before + message.size() - spdy_.held() - passed_on);
     }
 
     void end() {
@@ -43,24 +54,29 @@ public:
     }
 
 private:
-    void take(const SpdyEvent& event) {
+    /// How many bytes a tunnel has got.
+    std::size_t take(const SpdyEvent& event) {
         switch (event.kind) {
             case SpdyEvent::Kind::opened:
-                return open(event);
+                open(event);
+                return 0;
             case SpdyEvent::Kind::ping:
-                return channel_->send(Spdy::ping(event.stream));
+                channel_->send(Spdy::ping(event.stream));
+                return 0;
             case SpdyEvent::Kind::going_away:
-                return;
+                return 0;
             case SpdyEvent::Kind::reset:
                 if (const auto tunnel = tunnels_.extract(event.stream)) tunnel.mapped()->close();
-                return;
+                return 0;
             case SpdyEvent::Kind::data:
                 break;
         }
-        const auto tunnel = tunnels_.find(event.stream);
-        if (tunnel == tunnels_.end()) return;
-        if (!event.data.empty()) tunnel->second->write(event.data);
-        if (event.last) tunnel->second->end_input();
+        const auto at = tunnels_.find(event.stream);
+        if (at == tunnels_.end()) return 0;
+        const std::shared_ptr<Tunnel> tunnel = at->second;
+        if (!event.data.empty()) tunnel->write(event.data);
+        if (event.last) tunnel->end_input();
+        return event.data.size();
     }
 
     void open(const SpdyEvent& event) {
@@ -69,6 +85,9 @@ private:
             return found == event.headers.end() ? std::string() : found->second;
         };
         const std::string request = header("requestid");
+        if (tunnels_.size() >= kTunnelsMax || error_streams_.size() >= 2 * kTunnelsMax ||
+            request.size() > kRequestIdMax || tunnels_.contains(event.stream))
+            return channel_->send(Spdy::reset(event.stream));
         channel_->send(spdy_.reply(event.stream));
         if (header("streamtype") == "error") {
             error_streams_[request] = event.stream;
@@ -81,6 +100,7 @@ private:
             channel_->send(Spdy::data(stream, bytes, Spdy::Last::no));
         };
         told.may_read = [this] { return channel_->buffered() < kBufferLimit; };
+        told.taken = [channel = channel_](std::size_t bytes) { channel->taken(bytes); };
         told.ended = [weak = weak_from_this(), stream, request, port](const std::string& problem) {
             if (const auto self = weak.lock()) self->close_streams(stream, request, port, problem);
         };
@@ -128,6 +148,7 @@ public:
                 channel_->send(data + std::string(bytes));
             };
             told.may_read = [this] { return channel_->buffered() < kBufferLimit; };
+            told.taken = [channel = channel_](std::size_t bytes) { channel->taken(bytes); };
             told.ended = [weak = weak_from_this(), error, port](const std::string& problem) {
                 const auto self = weak.lock();
                 if (!self) return;
@@ -143,10 +164,11 @@ public:
     }
 
     void take(const std::string& message) {
-        if (message.empty()) return;
-        const auto channel = static_cast<unsigned char>(message[0]);
-        if (channel % 2 == 0 && channel / 2U < tunnels_.size())
-            tunnels_[channel / 2U]->write(std::string_view(message).substr(1));
+        const std::size_t number = message.empty() ? 1 : static_cast<unsigned char>(message[0]);
+        if (number % 2 != 0 || number / 2 >= tunnels_.size())
+            return channel_->taken(message.size());
+        channel_->taken(1);
+        tunnels_[number / 2]->write(std::string_view(message).substr(1));
     }
 
     void end() {

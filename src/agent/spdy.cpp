@@ -13,7 +13,7 @@ namespace muster::agent {
 namespace {
 
 constexpr std::size_t kHead = 8;
-constexpr std::size_t kFrameLimit = 1 << 20;
+constexpr std::size_t kFrameLimit = 256 << 10;  // Less than what may wait of a connection.
 constexpr std::size_t kHeadersLimit = 64 << 10;
 constexpr unsigned kFin = 1;
 enum Type { syn_stream = 1, syn_reply = 2, rst_stream = 3, ping_frame = 6, goaway = 7 };

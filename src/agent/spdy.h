@@ -31,6 +31,9 @@ public:
     /// Takes bytes in pieces of any size. Throws Error (bad_request) when they are not SPDY/3.
     std::vector<SpdyEvent> take(std::string_view bytes);
 
+    /// Bytes of a frame that has not come whole.
+    std::size_t held() const { return rest_.size(); }
+
     /// Accepts a stream.
     std::string reply(std::uint32_t stream);
     static std::string ping(std::uint32_t number);

@@ -38,8 +38,8 @@ void Tunnel::ready() {
 }
 
 void Tunnel::write(std::string_view bytes) {
-    if (!fd_) return;
-    to_write_ += bytes;
+    if (!fd_) return events_.taken(bytes.size());
+    to_write_.add(bytes);
     if (!connected_) return;
     flush();
     if (fd_) choose_interest();
@@ -52,11 +52,12 @@ void Tunnel::end_input() {
 
 void Tunnel::flush() {
     while (!to_write_.empty()) {
-        const ssize_t sent =
-            ::send(fd_.get(), to_write_.data(), to_write_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        const ssize_t sent = ::send(fd_.get(), to_write_.next().data(), to_write_.size(),
+                                    MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (sent < 0) return end("");
-        to_write_.erase(0, static_cast<std::size_t>(sent));
+        to_write_.wrote(static_cast<std::size_t>(sent));
+        events_.taken(static_cast<std::size_t>(sent));
     }
     if (input_ended_) ::shutdown(fd_.get(), SHUT_WR);
 }
@@ -88,6 +89,7 @@ void Tunnel::choose_interest() {
 void Tunnel::end(const std::string& problem) {
     stop_watching();
     fd_.reset();
+    drop_input();
     if (const auto ended = std::exchange(events_.ended, nullptr)) ended(problem);
 }
 
@@ -95,6 +97,12 @@ void Tunnel::close() {
     events_.ended = nullptr;
     stop_watching();
     fd_.reset();
+    drop_input();
+}
+
+void Tunnel::drop_input() {
+    if (const std::size_t left = to_write_.size(); left > 0) events_.taken(left);
+    to_write_.clear();
 }
 
 void Tunnel::stop_watching() {

@@ -8,6 +8,7 @@
 
 #include "agent/descriptor.h"
 #include "agent/network.h"
+#include "agent/pending_bytes.h"
 #include "net/asio_loop.h"
 
 namespace muster::agent {
@@ -17,12 +18,14 @@ struct TunnelEvents {
     std::function<void(std::string_view)> bytes;
     std::function<void(const std::string& problem)> ended;  // Once; empty: the pod has closed.
     std::function<bool()> may_read;  // False: the other side is slow, ask again in a while.
+    /// So much of what was to be written has gone to the pod, or will not go any more.
+    std::function<void(std::size_t)> taken;
 };
 
 class Tunnel : public std::enable_shared_from_this<Tunnel> {
 public:
     Tunnel(net::AsioLoop& loop, TunnelEvents events) : loop_(loop), events_(std::move(events)) {}
-    ~Tunnel() { stop_watching(); }
+    ~Tunnel() { close(); }
 
     void open(Network& network, const std::string& ip, int port);
     void write(std::string_view bytes);
@@ -35,6 +38,7 @@ private:
     void flush();
     void end(const std::string& problem);
     void stop_watching();
+    void drop_input();
     void choose_interest();
 
     net::AsioLoop& loop_;
@@ -45,7 +49,7 @@ private:
     bool connected_ = false;
     bool paused_ = false;
     bool input_ended_ = false;
-    std::string to_write_;
+    PendingBytes to_write_;
     std::string name_;
 };
 

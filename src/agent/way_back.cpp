@@ -96,9 +96,12 @@ void ChannelBack::close() {
 
 void ChannelBack::listen(Loop& agent, std::function<void(std::string)> on_message,
                          std::function<void()> on_closed) {
-    channel_->on_message([&agent, on_message = std::move(on_message)](std::string_view message) {
-        agent.post([on_message, text = std::string(message)] { on_message(text); });
-    });
+    channel_->read_no_faster_than(untaken_);
+    channel_->on_message(
+        [&agent, untaken = untaken_, on_message = std::move(on_message)](std::string_view message) {
+            *untaken += message.size();
+            agent.post([on_message, text = std::string(message)] { on_message(text); });
+        });
     channel_->on_closed([&agent, on_closed = std::move(on_closed)] { agent.post(on_closed); });
 }
 

@@ -57,13 +57,20 @@ public:
     void close();
     std::size_t buffered();
 
-    /// On the caller's loop: what arrives is handed to `agent`'s.
+    /// So much of what arrived has been passed on, or is of no use. The client is read no further
+    /// while much has not.
+    void taken(std::size_t bytes) { *untaken_ -= bytes; }
+
+    /// On the caller's loop: what arrives is handed to `agent`'s, where all of it must be `taken`
+    /// in the end.
     void listen(Loop& agent, std::function<void(std::string)> on_message,
                 std::function<void()> on_closed);
 
 private:
     Loop& caller_;
     std::shared_ptr<net::Channel> channel_;
+    std::shared_ptr<std::atomic<std::size_t>> untaken_ =
+        std::make_shared<std::atomic<std::size_t>>(0);
     std::atomic<std::size_t> posted_ = 0;
     std::atomic<std::size_t> waiting_ = 0;
     std::atomic<bool> asking_ = false;

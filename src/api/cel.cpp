@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/cel_cost.h"
 #include "api/cel_node.h"
 #include "base/verify.h"
 
@@ -51,6 +52,13 @@ public:
     std::size_t steps() const { return steps_; }
 
 private:
+    /// Takes room for so many bytes, before they are made. False: there is none.
+    [[nodiscard]] bool pay(std::size_t bytes) {
+        made_size_ += bytes;
+        steps_ += bytes / 64;
+        return made_size_ <= cel_room && steps_ <= steps_max;
+    }
+    [[nodiscard]] bool pay_copy(const Value& value) { return pay(copy_size(value, cel_room + 1)); }
     Operand keep(Value value) {
         made_.push_back(std::make_unique<Value>(std::move(value)));
         return {made_.back().get(), {}};
@@ -72,6 +80,7 @@ private:
     Operand unary(const Node& node);
     Operand binary(const Node& node);
     Operand both(const Node& node, bool decides);
+    Operand is_in(const Value& item, const Value& whole);
     Operand compare(const std::string& sign, const Value& left, const Value& right);
     Operand calculate(char sign, const Value& left, const Value& right);
     Operand calculate_whole(char sign, std::int64_t a, std::int64_t b);
@@ -80,10 +89,15 @@ private:
     std::vector<std::pair<std::string_view, const Value*>> scope_;
     std::vector<std::unique_ptr<Value>> made_;
     std::size_t steps_ = 0;
+    std::size_t made_size_ = 0;
 };
 
+Operand too_much() {
+    return trouble("call cost exceeds limit");
+}
+
 Operand Evaluation::run(const Node& node) {
-    if (++steps_ > steps_max) return trouble("call cost exceeds limit");
+    if (++steps_ > steps_max) return too_much();
     switch (node.kind) {
         case Node::Kind::constant:
             return {&node.value, {}};
@@ -127,6 +141,7 @@ Operand Evaluation::part(const Node& node, Operand found) {
         !found.trouble.starts_with("index out of bounds")) {
         return found;
     }
+    if (found.value != nullptr && !pay_copy(*found.value)) return too_much();
     return keep(make_optional(found.value));
 }
 
@@ -135,6 +150,7 @@ Operand Evaluation::field(const Node& node) {
     if (object.value == nullptr) return object;
     if (special_of(*object.value) == CelSpecial::optional) {
         const Value& found = special_content(*object.value)[0][node.text];
+        if (!pay_copy(found)) return too_much();
         return keep(make_optional(found.is_null() ? nullptr : &found));
     }
     if (!object.value->is_object()) return no_overload();
@@ -165,6 +181,7 @@ Operand Evaluation::list(const Node& node) {
     for (const auto& child : node.children) {
         Operand item = run(*child);
         if (item.value == nullptr) return item;
+        if (!pay_copy(*item.value)) return too_much();
         items.push(*item.value);
     }
     return keep(std::move(items));
@@ -178,6 +195,7 @@ Operand Evaluation::map(const Node& node) {
         Operand value = run(*node.children[i + 1]);
         if (value.value == nullptr) return value;
         if (!key.value->is_string()) return trouble("unsupported key type");
+        if (!pay_copy(*value.value)) return too_much();
         made.set(key.value->as_string(), *value.value);
     }
     return keep(std::move(made));
@@ -192,8 +210,12 @@ Operand Evaluation::call(const Node& node) {
         if (argument.value->is_string()) steps_ += argument.value->as_string().size() / 64;
         arguments.push_back(argument.value);
     }
-    CelResult result = node.function->call(arguments);
+    const CelFunction& function = *node.function;
+    if (function.takes != nullptr) steps_ += function.takes(arguments);
+    if (!pay(function.makes != nullptr ? function.makes(arguments) : 0)) return too_much();
+    CelResult result = function.call(arguments);
     if (!result.trouble.empty()) return trouble(std::move(result.trouble));
+    if (!pay_copy(result.value)) return too_much();
     return keep(std::move(result.value));
 }
 
@@ -210,8 +232,11 @@ Operand Evaluation::macro(const Node& node) {
     if (whole.value == nullptr) return whole;
     if (whole.value->is_object()) {
         Value keys = Value::array();
-        for (const Value::Member& member : whole.value->members())
+        for (const Value::Member& member : whole.value->members()) {
+            constexpr std::size_t of_key = 48;
+            if (!pay(of_key + member.key.view().size())) return too_much();
             keys.push(member.key);
+        }
         whole = keep(std::move(keys));
     }
     if (!whole.value->is_array()) return no_overload();
@@ -239,6 +264,7 @@ Operand Evaluation::mapped(const Node& node, const Value& items) {
         }
         Operand found = with(*node.children.back(), node.variable, item);
         if (found.value == nullptr) return found;
+        if (!pay_copy(*found.value)) return too_much();
         made.push(*found.value);
     }
     return keep(std::move(made));
@@ -270,7 +296,9 @@ Operand Evaluation::filter(const Node& node, const Value& items) {
         Operand found = with(*node.children[1], node.variable, item);
         if (found.value == nullptr) return found;
         if (!found.value->is_boolean()) return no_overload();
-        if (found.value->as_boolean()) kept.push(item);
+        if (!found.value->as_boolean()) continue;
+        if (!pay_copy(item)) return too_much();
+        kept.push(item);
     }
     return keep(std::move(kept));
 }
@@ -309,16 +337,12 @@ Operand Evaluation::binary(const Node& node) {
 }
 
 Operand Evaluation::compare(const std::string& sign, const Value& left, const Value& right) {
-    if (sign == "==") return truth(left == right);
-    if (sign == "!=") return truth(!(left == right));
-    if (sign == "in") {
-        if (right.is_object() && left.is_string()) return truth(right.has(left.as_string()));
-        if (!right.is_array()) return no_overload();
-        for (const Value& item : right.items()) {
-            if (item == left) return truth(true);
-        }
-        return truth(false);
+    if (sign == "==" || sign == "!=") {
+        steps_ += compare_steps(left, right);
+        if (steps_ > steps_max) return too_much();
+        return truth((left == right) == (sign == "=="));
     }
+    if (sign == "in") return is_in(left, right);
     if (sign.size() == 1 && sign != "<" && sign != ">") return calculate(sign[0], left, right);
     const CelOrder order = cel_order(left, right);
     if (!order.known) return no_overload();
@@ -328,13 +352,29 @@ Operand Evaluation::compare(const std::string& sign, const Value& left, const Va
                                 : order.sign >= 0);
 }
 
+Operand Evaluation::is_in(const Value& item, const Value& whole) {
+    if (whole.is_object() && item.is_string()) {
+        steps_ += whole.size() / 16;
+        return truth(whole.has(item.as_string()));
+    }
+    if (!whole.is_array()) return no_overload();
+    for (const Value& each : whole.items()) {
+        steps_ += each.is_array() || each.is_object() ? compare_steps(each, item) : 0;
+        if (steps_ > steps_max) return too_much();
+        if (each == item) return truth(true);
+    }
+    steps_ += whole.size() / 16;
+    return truth(false);
+}
+
 Operand Evaluation::calculate(char sign, const Value& left, const Value& right) {
     if (sign == '+' && left.is_string() && right.is_string()) {
-        steps_ += (left.as_string().size() + right.as_string().size()) / 64;
+        if (!pay(left.as_string().size() + right.as_string().size())) return too_much();
         return keep(left.text().append(right.as_string()));
     }
     if (sign == '+' && left.is_array() && right.is_array()) {
         steps_ += left.size() + right.size();
+        if (!pay_copy(left) || !pay_copy(right)) return too_much();
         Value both = left;
         for (const Value& item : right.items())
             both.push(item);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "api/cel_cost.h"
 #include "api/cel_text.h"
 #include "api/json.h"
 #include "base/quantity.h"
@@ -247,10 +248,10 @@ CelOrder cel_order(const Value& a, const Value& b) {
 const CelFunction* find_cel_function(std::string_view name, std::size_t arguments) {
     static constexpr CelFunction functions[] = {
         {"size", 1, 1, size},
-        {"isSorted", 1, 1, is_sorted},
-        {"sum", 1, 1, sum},
-        {"min", 1, 1, least},
-        {"max", 1, 1, most},
+        {"isSorted", 1, 1, is_sorted, nullptr, steps_of_walk},
+        {"sum", 1, 1, sum, nullptr, steps_of_walk},
+        {"min", 1, 1, least, nullptr, steps_of_walk},
+        {"max", 1, 1, most, nullptr, steps_of_walk},
         {"int", 1, 1, to_int},
         {"double", 1, 1, to_double},
         {"string", 1, 1, to_text},

@@ -23,6 +23,9 @@ struct CelFunction {
     std::size_t least;  // Arguments.
     std::size_t most;
     CelResult (*call)(const std::vector<const Value*>& arguments);
+    /// Bytes that it makes at most, and steps beside those for the arguments' texts; null: few.
+    std::size_t (*makes)(const std::vector<const Value*>& arguments) = nullptr;
+    std::size_t (*takes)(const std::vector<const Value*>& arguments) = nullptr;
 };
 
 /// Those about texts.

@@ -117,5 +117,54 @@ TEST_CASE("what is no CEL, or none that is known here, is an error and never a c
     CHECK(CelRule(chain).error() == "too long");
 }
 
+TEST_CASE("what a rule makes is paid for before it is made") {
+    const std::string letters = R"({"s":")" + std::string(30'000, 'a') + "\"}";
+    const std::string refused = "call cost exceeds limit";
+    CHECK(said("self.s.split('').map(x, self.s.split('')).size() > 0", letters) == refused);
+    CHECK(said("self.s.split('').map(x, self.s).join('').size() > 0", letters) == refused);
+    CHECK(said("'%s'.format([self.s.split('').map(x, self.s)]).size() > 0", letters) == refused);
+    CHECK(said("self.s.split('').map(x, self.s.split('') + self.s.split('')).size() > 0",
+               letters) == refused);
+    // Nobody looks at the text, so that only its making can be refused.
+    CHECK(said("'%s'.format([self.s.split('').map(x, self.s)]) != 1", letters) == refused);
+    CHECK(said("self.s.split('').map(x, self.s).join() != 1", letters) == refused);
+    std::string numbers = "{\"l\":[0";
+    for (int i = 1; i < 3'000; ++i)
+        numbers += "," + std::to_string(i);
+    numbers += "]}";
+    CHECK(said("self.l.map(x, self.l).map(y, self.l.map(z, y)).size() > 0", numbers) == refused);
+    CHECK(said("self.l.map(x, [self.l, self.l]).size() > 0", numbers) == refused);
+    CHECK(said("self.l.map(x, {'a': self.l}).size() > 0", numbers) == refused);
+    CHECK(said("self.l.all(x, self.l.filter(y, true).size() > 0)", numbers) == refused);
+    CHECK(said("self.l.map(x, dyn(self.l)).size() > 0", numbers) == refused);
+}
+
+TEST_CASE("what a rule compares and searches is paid for in steps") {
+    std::string numbers = "{\"l\":[0";
+    for (int i = 1; i < 30'000; ++i)
+        numbers += "," + std::to_string(i);
+    numbers += "]}";
+    const std::string refused = "call cost exceeds limit";
+    CHECK(said("self.l.all(x, self.l == self.l)", numbers) == refused);
+    CHECK(said("self.l.all(x, [self.l, self.l] != [self.l, [x]])", numbers) == refused);
+    CHECK(said("self.l.all(x, self.l.sum() > 0)", numbers) == refused);
+    const std::string texts =
+        R"({"s":")" + std::string(200'000, 'a') + R"(","t":")" + std::string(100'000, 'a') + "b\"}";
+    CHECK(said("!self.s.contains(self.t)", texts) == refused);
+    CHECK(said("self.s.indexOf(self.t) == -1", texts) == refused);
+}
+
+TEST_CASE("rules of usual size have room enough") {
+    std::string names = "{\"l\":[\"name-0\"";
+    for (int i = 1; i < 1'000; ++i)
+        names += ",\"name-" + std::to_string(i) + "\"";
+    names += "]}";
+    CHECK(said("self.l.all(x, self.l.exists_one(y, y == x))", R"({"l":["a","b","c"]})") == "true");
+    CHECK(said("self.l.all(x, x.matches('^[a-z]+-[0-9]+$') && x in self.l)", names) == "true");
+    CHECK(said("self.l.map(x, x.split('-')[0]).filter(x, x == 'name').size() == 1000", names) ==
+          "true");
+    CHECK(said("self == oldSelf", names, names) == "true");
+}
+
 }  // namespace
 }  // namespace muster::api

@@ -4,6 +4,7 @@
 
 #include <re2/re2.h>
 
+#include "api/cel_cost.h"
 #include "api/cel_functions.h"
 #include "api/cel_text.h"
 #include "api/json.h"
@@ -77,6 +78,7 @@ CelResult find_all(const Arguments& given) {
     const RE2 expression("(" + given[1]->text() + ")", RE2::Quiet);
     if (!expression.ok()) return trouble("error parsing regexp: " + expression.error());
     const std::int64_t most = given.size() > 2 ? given[2]->integer_or(-1) : -1;
+    constexpr std::size_t found_max = 300'000;
     Value all = Value::array();
     re2::StringPiece rest(text(given, 0));
     std::string found;
@@ -87,6 +89,7 @@ CelResult find_all(const Arguments& given) {
             rest.remove_prefix(1);
         }
         all.push(found);
+        if (all.size() > found_max) return trouble("call cost exceeds limit");
     }
     return {std::move(all), {}};
 }
@@ -172,13 +175,12 @@ CelResult replace(const Arguments& given) {
     }
     if (given.size() == 3 || given[3]->integer_or(-1) < 0) {
         if (text(given, 1).empty()) return no_overload();
-        constexpr std::size_t longest = 8 << 20;
         std::size_t length = 0;
         for (std::size_t at = 0;
              (at = text(given, 0).find(text(given, 1), at)) != std::string::npos;
              at += text(given, 1).size()) {
             length += text(given, 2).size();
-            if (length > longest) return trouble("call cost exceeds limit");
+            if (length > cel_text_max) return trouble("call cost exceeds limit");
         }
         return {replace_all(text(given, 0), text(given, 1), text(given, 2)), {}};
     }
@@ -188,6 +190,7 @@ CelResult replace(const Arguments& given) {
         const std::size_t at = made.find(text(given, 1), from);
         if (at == std::string::npos || text(given, 1).empty()) break;
         made.replace(at, text(given, 1).size(), text(given, 2));
+        if (made.size() > cel_text_max) return trouble("call cost exceeds limit");
         from = at + text(given, 2).size();
     }
     return {std::move(made), {}};
@@ -261,21 +264,21 @@ std::span<const CelFunction> cel_text_functions() {
     static constexpr CelFunction functions[] = {
         {"startsWith", 2, 2, starts_with},
         {"endsWith", 2, 2, ends_with},
-        {"contains", 2, 2, contains},
-        {"matches", 2, 2, matches},
-        {"find", 2, 2, find},
-        {"findAll", 2, 3, find_all},
-        {"lowerAscii", 1, 1, lower},
-        {"upperAscii", 1, 1, upper},
-        {"trim", 1, 1, trim_text},
+        {"contains", 2, 2, contains, nullptr, steps_of_search},
+        {"matches", 2, 2, matches, nullptr, steps_of_expression},
+        {"find", 2, 2, find, made_as_long, steps_of_expression},
+        {"findAll", 2, 3, find_all, made_as_long, steps_of_expression},
+        {"lowerAscii", 1, 1, lower, made_as_long},
+        {"upperAscii", 1, 1, upper, made_as_long},
+        {"trim", 1, 1, trim_text, made_as_long},
         {"charAt", 2, 2, char_at},
-        {"substring", 2, 3, substring},
-        {"indexOf", 2, 2, index_of},
-        {"lastIndexOf", 2, 2, last_index_of},
-        {"replace", 3, 4, replace},
-        {"split", 2, 3, split_text},
-        {"join", 1, 2, join_list},
-        {"format", 2, 2, format},
+        {"substring", 2, 3, substring, made_as_long},
+        {"indexOf", 2, 2, index_of, nullptr, steps_of_search},
+        {"lastIndexOf", 2, 2, last_index_of, nullptr, steps_of_search},
+        {"replace", 3, 4, replace, made_as_long, steps_of_search},
+        {"split", 2, 3, split_text, made_by_split, steps_of_search},
+        {"join", 1, 2, join_list, made_by_join, steps_of_walk},
+        {"format", 2, 2, format, made_by_format, steps_of_walk},
     };
     return functions;
 }

@@ -4,6 +4,7 @@
 
 #include "api/json.h"
 #include "api/patch.h"
+#include "api/value_size.h"
 #include "base/text.h"
 
 namespace muster::api {
@@ -13,6 +14,9 @@ constexpr std::size_t operations_max = 10'000;
 constexpr std::size_t copied_max = 3
                                    << 20;  // Bytes of JSON, all copies of a patch; the reference's.
 constexpr std::size_t depth_max = 1000;    // As of any document.
+/// Members and items that all operations together may look at, move or compare: some tenths of a
+/// second. Ten thousand operations each on a thousand are within it, on a hundred thousand not.
+constexpr std::size_t work_max = 100'000'000;
 
 /// Levels of a value, but not more than `limit` are looked at.
 std::size_t depth_of(const Value& value, std::size_t limit) {
@@ -60,6 +64,16 @@ private:
         if (!fault) fault = text;
     }
 
+    /// So much is about to be done.
+    void work(std::size_t values) {
+        work_ += values;
+        if (work_ > work_max)
+            fail(
+                "the operations take too much work on an object this large; send fewer of them in "
+                "one patch");
+    }
+    void work_on(const Value& value) { work(values_in(value, work_max)); }
+
     /// A value may not be put where the document would become too deep for whoever reads it.
     void check_depth(std::string_view path, const Value& value) {
         const auto above = static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
@@ -83,6 +97,7 @@ private:
         Value* here = &document_;
         for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
             const std::string token = unescaped(tokens[i]);
+            work(here->is_object() ? here->size() : 1);
             Value* next = nullptr;
             if (here->is_object()) {
                 next = here->find(token);
@@ -93,6 +108,8 @@ private:
             here = next;
         }
         if (!here->is_object() && !here->is_array()) return {};
+        work(here->size());  // Looked through, or moved.
+        if (fault) return {};
         return {here, unescaped(tokens.back())};
     }
 
@@ -213,6 +230,8 @@ private:
                         ": missing value");
         const std::string prefix = "error in move for path: '" + place.key + "': ";
         Value* item = item_at(place, prefix);
+        if (item) work_on(*item);
+        if (fault) return;
         Value moved = item ? *item : Value();
         if (!fault) remove_at(place, prefix);
         if (fault) return;
@@ -234,6 +253,7 @@ private:
             return fail("copy operation does not apply: doc is missing from path: " + from +
                         ": missing value");
         Value* item = item_at(place, "error in copy for from: '" + from + "': ");
+        if (item) work_on(*item);
         if (fault) return;
         Value copied = item ? *item : Value();
         place = find(path);
@@ -255,6 +275,8 @@ private:
         const std::string path(pointer(operation, "path"));
         if (fault) return;
         const Value& expected = operation["value"];
+        work_on(expected);
+        if (fault) return;
         const std::string failed = "testing value " + path + " failed: test failed";
         if (path.empty()) {
             if (!(document_ == expected)) fail(failed);
@@ -265,11 +287,13 @@ private:
             return fail("test operation does not apply: is missing path: " + path +
                         ": missing value");
         const Value* item = item_at(place, "error in test for path: '" + path + "': ");
-        if (!fault && !((item ? *item : Value()) == expected)) fail(failed);
+        static const Value none{};
+        if (!fault && !((item ? *item : none) == expected)) fail(failed);
     }
 
     Value document_;
     std::size_t copied_ = 0;  // Bytes.
+    std::size_t work_ = 0;    // Values.
 };
 
 }  // namespace

@@ -167,5 +167,34 @@ TEST_CASE("what a strategic merge patch adds has neither nulls nor directives") 
           R"({"spec":{"containers":[{"name":"a","env":[{"name":"E"}]}]}})");
 }
 
+TEST_CASE("ten thousand operations on a wide object are refused before they take long") {
+    Value wide = Value::object({{"data", Value::object()}, {"list", Value::array()}});
+    for (int i = 0; i < 20'000; ++i) {
+        wide.at("list").push(i);
+        wide.at("data").mutable_members().push_back({Symbol("key-" + std::to_string(i)), Value(i)});
+    }
+    const auto many = [](const std::string& operation) {
+        Value operations = Value::array();
+        for (int i = 0; i < 10'000; ++i)
+            operations.push(value_of(operation));
+        return operations;
+    };
+    const std::string refused =
+        "invalid: the operations take too much work on an object this large; send fewer of them in "
+        "one patch";
+    for (const char* operation : {
+             R"({"op":"replace","path":"/data/key-19999","value":1})",
+             R"({"op":"add","path":"/list/0","value":1})",
+             R"({"op":"move","from":"/list","path":"/list"})",
+             R"({"op":"test","path":"/data/key-19999","value":19999})",
+         }) {
+        CHECK(text_of(json_patch(wide, many(operation))) == refused);
+    }
+    // As many on an object of usual width are done.
+    Value usual = value_of(R"({"a":{"b":1},"l":[1,2,3]})");
+    CHECK(text_of(json_patch(usual, many(R"({"op":"replace","path":"/a/b","value":2})"))) ==
+          R"({"a":{"b":2},"l":[1,2,3]})");
+}
+
 }  // namespace
 }  // namespace muster::api

@@ -10,6 +10,7 @@
 #include "apiserver/conversions.h"
 #include "apiserver/stored.h"
 #include "apiserver/table.h"
+#include "apiserver/turns.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -72,6 +73,7 @@ net::Response response_of(const Exchange& exchange, int code, Bytes body, std::s
         response.headers.add("Vary", "Accept-Encoding");
         if (accepts_gzip(exchange.request)) response.packing = net::Response::Packing::gzip;
     }
+    charge_answer(exchange, response);
     return response;
 }
 
@@ -93,15 +95,12 @@ std::string yaml_of(const api::Value& value) {
     return api::to_yaml(std::get<api::Parsed>(api::parse_json(*good)).value);
 }
 
-Bytes encoded(const Form& form, const api::Value& value) {
-    if (form.yaml) return make_bytes(yaml_of(value));
-    if (form.pretty) return make_bytes(api::to_pretty_json(value) + "\n");
-    std::string text = api::to_json(value);
-    text += '\n';
-    return make_bytes(std::move(text));
-}
-
 }  // namespace
+
+std::string encoded(const Form& form, const api::Value& value) {
+    if (form.yaml) return yaml_of(value);
+    return (form.pretty ? api::to_pretty_json(value) : api::to_json(value)) + "\n";
+}
 
 std::string content_type(const Form& form) {
     std::string type = form.yaml ? "application/yaml" : "application/json";
@@ -113,8 +112,20 @@ void send_json(Exchange& exchange, int code, Bytes json, const std::string& type
     exchange.responder->respond(response_of(exchange, code, std::move(json), type));
 }
 
+void send_rope(Exchange& exchange, int code, net::RopePtr rope, const std::string& type) {
+    if (!exchange.request.charge || rope->size() < packed_from)
+        return send_json(exchange, code, make_bytes(rope->text()), type);
+    exchange.answered = true;
+    net::Response response = response_of(exchange, code, make_bytes(""), type);
+    response.rope = std::move(rope);
+    response.headers.add("Vary", "Accept-Encoding");
+    if (accepts_gzip(exchange.request)) response.packing = net::Response::Packing::gzip;
+    exchange.responder->respond(std::move(response));
+}
+
 void send_value(Exchange& exchange, int code, const api::Value& value) {
-    send_json(exchange, code, encoded(exchange.form, value), content_type(exchange.form));
+    send_json(exchange, code, make_bytes(encoded(exchange.form, value)),
+              content_type(exchange.form));
 }
 
 void send_text(Exchange& exchange, int code, std::string text) {
@@ -126,8 +137,9 @@ void send_error(Exchange& exchange, const StatusError& error) {
     Form form;
     form.yaml = exchange.form.yaml;
     form.pretty = exchange.form.pretty;
-    net::Response response = response_of(
-        exchange, error.code(), readable(encoded(form, status_of(error))), content_type(form));
+    net::Response response =
+        response_of(exchange, error.code(), readable(make_bytes(encoded(form, status_of(error)))),
+                    content_type(form));
     const std::int64_t retry = error.details()["retryAfterSeconds"].integer_or(0);
     if (retry > 0) response.headers.add("Retry-After", std::to_string(retry));
     if (error.code() == 401) response.headers.add("WWW-Authenticate", "Bearer");
@@ -182,6 +194,7 @@ void guarded(const ExchangePtr& exchange, const std::function<void()>& step,
                                        ", already answered: " + error.what());
         }
     };
+    const Stopwatch stopwatch(exchange);
     try {
         step();
     } catch (const NotYetKnown& needed) {

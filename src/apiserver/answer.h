@@ -15,6 +15,9 @@ void send_text(Exchange& exchange, int code, std::string text);
 void send_json(Exchange& exchange, int code, Bytes json,
                const std::string& content_type = "application/json");
 
+/// A long text that others may share.
+void send_rope(Exchange& exchange, int code, net::RopePtr rope, const std::string& content_type);
+
 /// An object in stored form, to the version and form of the exchange. `bytes`, when not null, is
 /// its stored text and is sent unchanged when nothing has to be done to it.
 void send_object(Context& context, Exchange& exchange, int code, const api::Value& stored,
@@ -26,6 +29,8 @@ api::Value shaped(const Exchange& exchange, api::Value object, Time now);
 /// {kind, apiVersion, metadata} of PartialObjectMetadata.
 api::Value to_metadata(const api::Value& object, const std::string& meta_version);
 
+/// A value as text in a form.
+std::string encoded(const Form& form, const api::Value& value);
 /// Content-Type of a form.
 std::string content_type(const Form& form);
 

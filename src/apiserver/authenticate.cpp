@@ -194,6 +194,15 @@ std::optional<TokenOwner> owner_of_token(Context& context, std::string_view toke
     return TokenOwner{*std::move(user), is_for_us, std::move(audiences)};
 }
 
+bool identifies_at_once(Context& context, const net::Request& request) {
+    const std::string token = bearer_of(request);
+    if (token.empty() || context.known_claims.contains(net::sha256(token))) return true;
+    const auto& known = context.options.static_tokens;
+    return std::any_of(known.begin(), known.end(), [&](const StaticToken& each) {
+        return net::equal_secrets(each.token, token);
+    });
+}
+
 User authenticate(Context& context, const net::Request& request) {
     User user = presented(context, request);
     const bool wants = std::any_of(

@@ -18,6 +18,10 @@ inline constexpr std::string_view token_protocol = "base64url.bearer.authorizati
 /// that are wrong, and 403 when it may not impersonate whom it wants to.
 User authenticate(Context& context, const net::Request& request);
 
+/// True when to find out who asks takes no signature to be looked at: it has no token, or a token
+/// that was good lately.
+bool identifies_at_once(Context& context, const net::Request& request);
+
 /// Whom a token stands for, and before whom.
 struct TokenOwner {
     User user;

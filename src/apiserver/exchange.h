@@ -2,6 +2,7 @@
 // server share.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -31,6 +32,10 @@ class RequestMetrics;
 class WatchStream;
 class WebhookCaller;
 struct KnownConversions;
+struct Turns;
+
+/// Where requests wait for their turns.
+std::shared_ptr<Turns> make_turns(Loop& loop);
 
 /// A request, taken apart, and the way back.
 struct Exchange {
@@ -38,6 +43,10 @@ struct Exchange {
     std::shared_ptr<net::Responder> responder;
     Route route;
     User user;
+    bool identified = false;                // `user` is who asks.
+    std::string client;                     // Whose time its steps take; empty: the server's own.
+    std::shared_ptr<Turns> turns;           // Where that is counted.
+    std::shared_ptr<net::Account> account;  // What is held for `user`; null in-process.
     Form form;
     const api::Kind* kind = nullptr;        // Null when the path names none.
     std::shared_ptr<const api::Kind> held;  // `kind`, which may be removed while the answer waits.
@@ -77,7 +86,8 @@ struct Context {
           options(std::move(the_options)),
           random(options.random),
           addresses(options.service_cidr),
-          metrics(options.metrics ? options.metrics : std::make_shared<Metrics>()) {}
+          metrics(options.metrics ? options.metrics : std::make_shared<Metrics>()),
+          turns(make_turns(the_loop)) {}
 
     store::Store& store;
     Loop& loop;
@@ -124,6 +134,13 @@ struct Context {
     /// Answers that wait until a revision is durable.
     std::multimap<store::Revision, std::function<void()>> waiting;
     bool stopping = false;
+    std::shared_ptr<Turns> turns;
+    /// Long texts that answers under way share, by what was asked for and the revision.
+    std::map<std::string, std::weak_ptr<const net::Rope>, std::less<>> texts;
+    /// Bytes of watch events that somebody still has to take.
+    std::shared_ptr<std::atomic<std::size_t>> backlog =
+        std::make_shared<std::atomic<std::size_t>>(0);
+    bool ending_laggards = false;
     /// Callbacks that may come after the server's end hold it weakly.
     std::shared_ptr<int> alive = std::make_shared<int>(0);
 };

@@ -75,6 +75,27 @@ TEST_CASE("label selectors select") {
     CHECK(server.get(maps + "?labelSelector=a%20b")->status == 400);
 }
 
+TEST_CASE("a selector of many values is looked up, one of many requirements is refused") {
+    TestServer server;
+    fill(server);
+    std::string values = "b";
+    std::string requirements = "!r";
+    std::string fields = "metadata.name!=x";
+    for (int i = 0; i < 2'000; ++i)
+        values += ",v" + std::to_string(i);
+    for (int i = 0; i < 100; ++i) {
+        requirements += ",!r" + std::to_string(i);
+        fields += ",metadata.name!=x" + std::to_string(i);
+    }
+    const auto selected = [&](const std::string& kind, const std::string& selector) {
+        return server.get(maps + "?" + kind + "=" + net::percent_encode(selector));
+    };
+    CHECK(names(selected("labelSelector", "name in (" + values + ")")) == "b");
+    CHECK(names(selected("labelSelector", "name notin (" + values + ")")) == "acde");
+    CHECK(selected("labelSelector", requirements)->status == 400);
+    CHECK(selected("fieldSelector", fields)->status == 400);
+}
+
 TEST_CASE("field selectors know the name, and what the kind allows") {
     TestServer server;
     fill(server);

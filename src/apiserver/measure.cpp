@@ -55,7 +55,9 @@ public:
         way_->begin(std::move(head));
     }
     void write(Bytes piece) override { way_->write(std::move(piece)); }
+    void write_rope(net::RopePtr rope) override { way_->write_rope(std::move(rope)); }
     void finish() override { way_->finish(); }
+    void cut() override { way_->cut(); }
     std::size_t buffered() const override { return way_->buffered(); }
     net::Backlog backlog() const override { return way_->backlog(); }
     void on_closed(std::function<void()> handler) override { way_->on_closed(std::move(handler)); }

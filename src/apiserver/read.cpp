@@ -15,6 +15,7 @@
 #include "apiserver/status_error.h"
 #include "apiserver/stored.h"
 #include "apiserver/table.h"
+#include "apiserver/turns.h"
 #include "base/text.h"
 
 namespace muster::apiserver {
@@ -23,6 +24,8 @@ namespace {
 using api::Value;
 
 constexpr std::size_t chunk = 500;
+constexpr std::size_t shared_from = 64 << 10;  // Shorter lists are made for each who asks.
+constexpr std::int64_t second = 1'000'000'000;
 constexpr int fresh_tries = 30;  // Of 100 ms each.
 
 /// A number that is not negative.
@@ -113,33 +116,34 @@ Value plain_list_meta(const Page& page) {
     return meta;
 }
 
-/// The items of a page in the version of the exchange, as text where no tree is needed.
-std::string list_text(Context& context, Exchange& exchange, const Page& page) {
+/// The items of a page in the version of the exchange, as text; stored text is shared where no tree
+/// is needed.
+std::shared_ptr<net::Rope> list_text(Context& context, Exchange& exchange, const Page& page) {
     const Form& form = exchange.form;
     const bool metadata = form.shape == Form::Shape::metadata;
     const bool as_stored = is_stored_form(*exchange.kind, exchange.version->name) && !metadata;
-    std::string text =
-        metadata ? "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/" +
-                       form.meta_version + "\""
-                 : "{\"kind\":\"" + exchange.kind->list_name() + "\",\"apiVersion\":\"" +
-                       api::to_api_version({exchange.kind->group, exchange.version->name}) + "\"";
+    auto text = std::make_shared<net::Rope>();
+    text->add(metadata
+                  ? "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/" +
+                        form.meta_version + "\""
+                  : "{\"kind\":\"" + exchange.kind->list_name() + "\",\"apiVersion\":\"" +
+                        api::to_api_version({exchange.kind->group, exchange.version->name}) + "\"");
     const Value meta = metadata ? plain_list_meta(page) : list_meta(*exchange.kind, page);
-    text += ",\"metadata\":" + api::to_json(meta) + ",\"items\":[";
-    std::size_t size = text.size() + 8;
-    for (const store::Entry& entry : page.entries)
-        size += entry.value->size() + 1;
-    if (as_stored) text.reserve(size);
+    text->add(",\"metadata\":" + api::to_json(meta) + ",\"items\":[");
     const std::vector<Value> trees =
         as_stored ? std::vector<Value>() : shown_items(context, exchange, page);
     for (std::size_t i = 0; i < page.entries.size(); ++i) {
-        if (i > 0) text += ',';
+        if (i > 0) text->add(",");
         if (as_stored) {
-            text += *page.entries[i].value;
+            const Bytes& stored = page.entries[i].value;
+            text->add(stored, stored->size());
         } else {
-            api::append_json(text, metadata ? to_metadata(trees[i], form.meta_version) : trees[i]);
+            text->add(api::to_json(metadata ? to_metadata(trees[i], form.meta_version) : trees[i]));
         }
     }
-    return text + "]}\n";
+    text->add("]}\n");
+    text->seal();
+    return text;
 }
 
 Value list_table(Context& context, Exchange& exchange, const Page& page) {
@@ -152,21 +156,51 @@ Value list_table(Context& context, Exchange& exchange, const Page& page) {
     return table;
 }
 
+/// The whole answer, in the form asked for.
+std::shared_ptr<net::Rope> list_answer(Context& context, Exchange& exchange, const Page& page) {
+    const Form& form = exchange.form;
+    const bool table = form.shape == Form::Shape::table;
+    if (!table && !form.yaml && !form.pretty) return list_text(context, exchange, page);
+    const Value list = table ? list_table(context, exchange, page)
+                             : read_stored(list_text(context, exchange, page)->text());
+    auto text = std::make_shared<net::Rope>();
+    text->add(encoded(form, list));
+    text->seal();
+    return text;
+}
+
 void answer_list(Context& context, const ExchangePtr& exchange, const Selection& selection) {
     const Page page = page_of(context, *exchange, selection);
-    if (exchange->form.shape == Form::Shape::table) {
-        send_value(*exchange, 200, list_table(context, *exchange, page));
-        return;
-    }
-    std::string text = list_text(context, *exchange, page);
-    if (exchange->form.yaml || exchange->form.pretty) {
-        send_value(*exchange, 200, read_stored(text));
-        return;
-    }
-    send_json(*exchange, 200, make_bytes(std::move(text)));
+    const std::string type = content_type(exchange->form);
+    std::size_t size = 0;
+    for (const store::Entry& entry : page.entries)
+        size += entry.value->size();
+    if (size < shared_from || !exchange->request.charge)
+        return send_rope(*exchange, 200, list_answer(context, *exchange, page), type);
+    send_rope(*exchange, 200,
+              shared_text(context, *exchange, text_key(context, *exchange, page.revision),
+                          [&] { return list_answer(context, *exchange, page); }),
+              type);
 }
 
 }  // namespace
+
+std::string text_key(const Context& context, const Exchange& exchange, store::Revision revision) {
+    const Form& form = exchange.form;
+    std::string key = exchange.request.path;
+    for (const auto& [name, value] : exchange.request.query)
+        key += "&" + net::percent_encode(name) + "=" + net::percent_encode(value);
+    key += " " + std::to_string(static_cast<int>(form.shape)) +
+           std::to_string(static_cast<int>(form.include)) + form.meta_version +
+           (form.yaml     ? "y"
+            : form.pretty ? "p"
+                          : "j");
+    key += " " + std::to_string(revision);
+    // Tables tell how old things are.
+    if (form.shape == Form::Shape::table)
+        key += " " + std::to_string(context.loop.now().since_epoch / second);
+    return key;
+}
 
 Page page_of(Context& context, const Exchange& exchange, const Selection& selection) {
     const net::Request& request = exchange.request;

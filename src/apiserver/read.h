@@ -43,6 +43,10 @@ struct Page {
 /// (400, 410).
 Page page_of(Context& context, const Exchange& exchange, const Selection& selection);
 
+/// What a request asks for, in which form and at which revision: who asks for the same gets the
+/// same.
+std::string text_key(const Context& context, const Exchange& exchange, store::Revision revision);
+
 /// The metadata of a list in its own kind. Lists of added kinds say `continue` also when it is
 /// empty.
 api::Value list_meta(const api::Kind& kind, const Page& page);

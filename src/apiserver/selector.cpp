@@ -10,6 +10,9 @@ namespace muster::apiserver {
 
 using api::Value;
 
+/// So many are looked through one after the other.
+constexpr std::size_t few_values = 16;
+
 LabelSelector LabelSelector::from_object(const Value& object) {
     LabelSelector selector;
     const bool structured = object.has("matchLabels") || object.has("matchExpressions");
@@ -34,20 +37,31 @@ LabelSelector LabelSelector::from_object(const Value& object) {
         }
         selector.requirements_.push_back(std::move(requirement));
     }
+    selector.settle();
     return selector;
+}
+
+/// The requirements are complete.
+void LabelSelector::settle() {
+    for (Requirement& requirement : requirements_) {
+        if (requirement.values.size() <= few_values) continue;
+        requirement.sorted = requirement.values;
+        std::sort(requirement.sorted.begin(), requirement.sorted.end());
+    }
+}
+
+bool LabelSelector::Requirement::lists(std::string_view value) const {
+    if (sorted.empty()) return std::find(values.begin(), values.end(), value) != values.end();
+    return std::binary_search(sorted.begin(), sorted.end(), value);
 }
 
 bool LabelSelector::holds(const Requirement& requirement,
                           const std::optional<std::string_view>& value) {
-    const auto listed = [&] {
-        return std::find(requirement.values.begin(), requirement.values.end(), *value) !=
-               requirement.values.end();
-    };
     switch (requirement.op) {
         case Operator::in:
-            return value && listed();
+            return value && requirement.lists(*value);
         case Operator::not_in:
-            return !value || !listed();
+            return !value || !requirement.lists(*value);
         case Operator::exists:
             return value.has_value();
         case Operator::absent:
@@ -87,7 +101,7 @@ bool LabelSelector::may_match(std::string_view json) const {
     return std::all_of(requirements_.begin(), requirements_.end(), [&](const Requirement& term) {
         if (term.op == Operator::not_in || term.op == Operator::absent) return true;
         if (json.find("\"" + term.key + "\":") == std::string_view::npos) return false;
-        if (term.op != Operator::in) return true;
+        if (term.op != Operator::in || term.values.size() > few_values) return true;
         return std::any_of(term.values.begin(), term.values.end(), [&](const std::string& value) {
             return json.find("\"" + value + "\"") != std::string_view::npos;
         });

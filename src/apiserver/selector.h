@@ -16,6 +16,8 @@ namespace muster::apiserver {
 /// Requirements on labels; all must hold. Empty: everything matches.
 class LabelSelector {
 public:
+    /// Each object is asked each of them: more are refused (400), as none of use has so many.
+    static constexpr std::size_t requirements_max = 100;
     /// "a=b,c!=d,e in (f,g),h notin (i),j,!k". Throws StatusError (400) when it is not one.
     static LabelSelector parse(std::string_view text);
     /// {matchLabels, matchExpressions}, or a plain map of labels. Throws StatusError.
@@ -35,8 +37,11 @@ private:
         std::string key;
         Operator op = Operator::exists;
         std::vector<std::string> values;
+        std::vector<std::string> sorted{};  // The values, when they are too many to look through.
+        bool lists(std::string_view value) const;
     };
     static bool holds(const Requirement& requirement, const std::optional<std::string_view>& value);
+    void settle();
     friend class LabelSelectorReader;
     std::vector<Requirement> requirements_;
 };
@@ -44,6 +49,7 @@ private:
 /// Requirements on fields, of the few that a kind allows.
 class FieldSelector {
 public:
+    static constexpr std::size_t terms_max = 100;
     /// "spec.nodeName=n1,status.phase!=Failed". Throws StatusError (400) for fields that the kind
     /// does not have.
     static FieldSelector parse(const api::Kind& kind, std::string_view text);

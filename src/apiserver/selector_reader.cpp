@@ -78,6 +78,10 @@ public:
                 throw bad_request("found '" + peek().text +
                                   "', expected: !, identifier, or 'end of string'");
             selector.requirements_.push_back(requirement());
+            if (selector.requirements_.size() > LabelSelector::requirements_max)
+                throw bad_request("the label selector has more than " +
+                                  std::to_string(LabelSelector::requirements_max) +
+                                  " requirements; name values in one: KEY in (A,B,...)");
             const Token after = take();
             if (after.is_end()) break;
             if (!after.is(","))
@@ -192,7 +196,9 @@ private:
 };
 
 LabelSelector LabelSelector::parse(std::string_view text) {
-    return LabelSelectorReader(text).read();
+    LabelSelector selector = LabelSelectorReader(text).read();
+    selector.settle();
+    return selector;
 }
 
 FieldSelector FieldSelector::parse(const api::Kind& kind, std::string_view text) {
@@ -238,6 +244,9 @@ FieldSelector FieldSelector::parse(const api::Kind& kind, std::string_view text)
         }
         if (!stored_field.empty()) parsed.field = stored_field;
         selector.terms_.push_back(std::move(parsed));
+        if (selector.terms_.size() > terms_max)
+            throw bad_request("the field selector has more than " + std::to_string(terms_max) +
+                              " terms");
     }
     return selector;
 }

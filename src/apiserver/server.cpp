@@ -22,6 +22,7 @@
 #include "apiserver/reviews.h"
 #include "apiserver/stored.h"
 #include "apiserver/subresources.h"
+#include "apiserver/turns.h"
 #include "apiserver/watch.h"
 #include "apiserver/write.h"
 
@@ -146,8 +147,6 @@ void serve_resource(Context& context, const ExchangePtr& exchange) {
 
 void serve(Context& context, const ExchangePtr& exchange) {
     if (context.stopping) throw unavailable("the server is stopping");
-    exchange->route = parse_route(exchange->request);
-    exchange->user = authenticate(context, exchange->request);
     const Route& route = exchange->route;
     const bool node_answers = route.subresource == "proxy" || route.subresource == "log" ||
                               route.subresource == "exec" || route.subresource == "attach" ||
@@ -196,12 +195,65 @@ Server::~Server() {
     stop();
 }
 
-void Server::handle(net::Request request, std::shared_ptr<net::Responder> responder) {
-    const auto exchange = std::make_shared<Exchange>();
+namespace {
+
+ExchangePtr begin_exchange(Context& context, net::Request request,
+                           std::shared_ptr<net::Responder> responder) {
+    auto exchange = std::make_shared<Exchange>();
     exchange->request = std::move(request);
     exchange->responder = std::move(responder);
-    exchange->responder = measured(state_->context, *exchange);
-    guarded(exchange, [&context = state_->context, exchange] { serve(context, exchange); });
+    exchange->responder = measured(context, *exchange);
+    exchange->turns = context.turns;
+    exchange->route = parse_route(exchange->request);
+    return exchange;
+}
+
+/// The way back of a head: an answer is a refusal.
+class Refused final : public net::Responder {
+public:
+    explicit Refused(std::function<void(net::Verdict)> decided) : decided_(std::move(decided)) {}
+    void respond(net::Response response) override {
+        net::Verdict verdict;
+        verdict.refusal = std::move(response);
+        decided_(std::move(verdict));
+    }
+    void begin(net::Response head) override { respond(std::move(head)); }
+    void write(Bytes) override {}
+    void finish() override {}
+    std::size_t buffered() const override { return 0; }
+    net::Backlog backlog() const override { return nullptr; }
+    void on_closed(std::function<void()>) override {}
+    std::shared_ptr<net::Channel> upgrade_websocket(std::string) override { return nullptr; }
+    std::shared_ptr<net::Channel> upgrade_raw(net::Response) override { return nullptr; }
+
+private:
+    std::function<void(net::Verdict)> decided_;
+};
+
+}  // namespace
+
+void Server::handle(net::Request request, std::shared_ptr<net::Responder> responder) {
+    Context& context = state_->context;
+    const auto exchange = begin_exchange(context, std::move(request), std::move(responder));
+    guarded(exchange, [&context, exchange] {
+        in_turn(context, exchange, [&context, exchange] { serve(context, exchange); });
+    });
+}
+
+void Server::admit(net::Request head, const std::function<void(net::Verdict)>& decided) {
+    Context& context = state_->context;
+    const auto exchange =
+        begin_exchange(context, std::move(head), std::make_shared<Refused>(decided));
+    guarded(exchange, [&context, exchange, decided] {
+        in_turn(context, exchange, [&context, exchange, decided] {
+            if (context.stopping) throw unavailable("the server is stopping");
+            authorize(context, *exchange);
+            net::Verdict verdict;
+            verdict.account = exchange->account;
+            verdict.admitted = std::make_shared<const User>(exchange->user);
+            decided(std::move(verdict));
+        });
+    });
 }
 
 void Server::set_node(Node* node) {

@@ -58,6 +58,9 @@ struct Options {
     api::PodSecurityConfiguration pod_security;  // Of namespaces without labels; who is exempt.
     std::shared_ptr<Metrics> metrics;            // What /metrics tells; null: the server's own.
     std::size_t watch_buffer_limit = 8 << 20;    // A watcher that lags by more bytes is ended.
+    /// What all watchers together have not taken, of events that differ; then the slowest are
+    /// ended.
+    std::size_t watch_backlog_limit = 64 << 20;
 };
 
 /// The server. Lives on one loop; requests, timers and store callbacks all arrive there.
@@ -70,6 +73,9 @@ public:
 
     /// Answers a request, now or when its write is durable.
     void handle(net::Request request, std::shared_ptr<net::Responder> responder);
+
+    /// Decides by a request's head whether its body is to be read: who asks, and whether it may.
+    void admit(net::Request head, const std::function<void(net::Verdict)>& decided);
 
     /// Where logs, exec and proxies go; without it they answer 503. The node must outlive the
     /// server.

@@ -23,6 +23,8 @@ struct Reply : net::Responder {
     std::string text;
     bool streaming = false;
     bool finished = false;
+    bool is_cut = false;
+    net::RopePtr rope;       // What it was given in shared pieces.
     std::size_t unread = 0;  // What `buffered` says.
     std::function<void()> closed;
 
@@ -30,7 +32,8 @@ struct Reply : net::Responder {
         ++answers;
         status = response.status;
         headers = std::move(response.headers);
-        text = *response.body;
+        rope = std::move(response.rope);
+        text = rope ? rope->text() : *response.body;
     }
     void begin(net::Response head) override {
         ++answers;
@@ -39,7 +42,12 @@ struct Reply : net::Responder {
         headers = std::move(head.headers);
     }
     void write(Bytes piece) override { text += *piece; }
+    void write_rope(net::RopePtr lines) override {
+        text += lines->text();
+        rope = std::move(lines);
+    }
     void finish() override { finished = true; }
+    void cut() override { is_cut = true; }
     std::size_t buffered() const override { return unread; }
     void on_closed(std::function<void()> handler) override { closed = std::move(handler); }
     net::Backlog backlog() const override { return nullptr; }

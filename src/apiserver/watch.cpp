@@ -11,6 +11,7 @@
 #include "apiserver/status_error.h"
 #include "apiserver/stored.h"
 #include "apiserver/table.h"
+#include "apiserver/turns.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -77,6 +78,25 @@ void serve_watch(Context& context, const ExchangePtr& exchange) {
     }
 }
 
+/// All watchers together hold too much: those that lag by more than a fair part of it are ended,
+/// from the loop and not now, when the store may be in the middle of telling its watchers.
+void end_laggards(Context& context) {
+    if (std::exchange(context.ending_laggards, true)) return;
+    context.loop.post([&context, alive = std::weak_ptr<int>(context.alive)] {
+        if (alive.expired()) return;
+        context.ending_laggards = false;
+        std::vector<std::shared_ptr<WatchStream>> laggards;
+        std::size_t most = 0;
+        for (const auto& watch : context.watches)
+            most = std::max(most, watch->lag());
+        for (const auto& watch : context.watches) {
+            if (watch->lag() > 0 && watch->lag() >= most / 2) laggards.push_back(watch);
+        }
+        for (const auto& watch : laggards)
+            watch->cut();
+    });
+}
+
 WatchStream::WatchStream(Context& context, ExchangePtr exchange)
     : context_(context), exchange_(std::move(exchange)), selection_(Selection::of(*exchange_)) {
     const Form& form = exchange_->form;
@@ -91,6 +111,8 @@ void WatchStream::begin(const Start& start) {
     net::Response head;
     head.headers.add("Content-Type", content_type(exchange_->form));
     head.headers.add("Cache-Control", "no-cache, private");
+    head.account = exchange_->account;
+    head.shares_pieces = true;
     const auto self = shared_from_this();
     context_.watches.insert(self);
     exchange_->answered = true;
@@ -119,21 +141,56 @@ void WatchStream::begin(const Start& start) {
 }
 
 void WatchStream::send_initial(const Start& start) {
-    for (const store::Entry& entry : selected_entries(context_, selection_)) {
-        if (asks_webhook()) {
+    const std::vector<store::Entry> entries = selected_entries(context_, selection_);
+    if (asks_webhook()) {
+        // Trees take a multiple of their text.
+        constexpr std::size_t tree_factor = 6;
+        queued_ = net::Charge(exchange_->account, nullptr);
+        for (const store::Entry& entry : entries) {
+            queued_.add(tree_factor * entry.value->size());
             send_later("ADDED", read_stored(*entry.value));
-            continue;
         }
-        const bool text_is_enough = exchange_->form.shape == Form::Shape::object &&
-                                    is_stored_form(*exchange_->kind, exchange_->version->name);
-        const Value tree = text_is_enough ? Value() : read_stored(*entry.value);
-        write(make_bytes(encode("ADDED", tree, entry.value)));
+    } else if (!exchange_->request.charge) {
+        for (const store::Entry& entry : entries)
+            write(make_bytes(initial_line(entry)));
+    } else if (!entries.empty()) {
+        const std::string key =
+            "watch " + text_key(context_, *exchange_, context_.store.revision());
+        exchange_->responder->write_rope(
+            shared_text(context_, *exchange_, key, [&] { return initial_lines(entries); }));
+        first_row_ = false;
     }
     if (start.initial_bookmark && asks_webhook()) {
         send_later(initial_end, {});
     } else if (start.initial_bookmark) {
         send_bookmark(seen_now(), true);
     }
+}
+
+std::string WatchStream::initial_line(const store::Entry& entry) {
+    const Value tree = takes_stored_text() ? Value() : read_stored(*entry.value);
+    return encode("ADDED", tree, entry.value);
+}
+
+/// The events of present objects, of which all who begin the same watch now send the same.
+std::shared_ptr<net::Rope> WatchStream::initial_lines(const std::vector<store::Entry>& entries) {
+    auto lines = std::make_shared<net::Rope>();
+    for (const store::Entry& entry : entries) {
+        if (!takes_stored_text()) {
+            lines->add(initial_line(entry));
+            continue;
+        }
+        const std::size_t size = entry.value->find_last_not_of('\n') + 1;
+        lines->add("{\"type\":\"ADDED\",\"object\":");
+        lines->add(entry.value, size);
+        lines->add("}\n");
+    }
+    return lines;
+}
+
+bool WatchStream::takes_stored_text() const {
+    return exchange_->form.shape == Form::Shape::object &&
+           is_stored_form(*exchange_->kind, exchange_->version->name);
 }
 
 /// Changes become visible and are sent or queued in the same step, so the store's revision is
@@ -240,12 +297,11 @@ void WatchStream::send_event(std::string_view type, const store::Change& change)
     }
     Bytes line;
     if (type == "DELETED") {
-        line = make_bytes(encode(type, removed(tree_before(change), change.revision), nullptr));
-    } else if (exchange_->form.shape == Form::Shape::object &&
-               is_stored_form(*exchange_->kind, exchange_->version->name)) {
-        line = make_bytes(event_line(type, *change.after));
+        line = counted(encode(type, removed(tree_before(change), change.revision), nullptr));
+    } else if (takes_stored_text()) {
+        line = counted(event_line(type, *change.after));
     } else {
-        line = make_bytes(encode(type, tree_after(change), change.after));
+        line = counted(encode(type, tree_after(change), change.after));
     }
     if (shareable) context_.shared.lines.emplace(form_key_, line);
     write(std::move(line));
@@ -265,6 +321,23 @@ std::string WatchStream::encode(std::string_view type, const Value& stored, cons
         object.set("columnDefinitions", Value());
     }
     return event_line(type, api::to_json(object));
+}
+
+/// Bytes that count as backlog until the last watcher has sent them.
+Bytes WatchStream::counted(std::string line) const {
+    struct Counted {
+        Counted(std::string the_line, std::shared_ptr<std::atomic<std::size_t>> all)
+            : line(std::move(the_line)), backlog(std::move(all)) {
+            *backlog += line.size();
+        }
+        Counted(const Counted&) = delete;
+        Counted& operator=(const Counted&) = delete;
+        ~Counted() { *backlog -= line.size(); }
+        std::string line;
+        std::shared_ptr<std::atomic<std::size_t>> backlog;
+    };
+    const auto held = std::make_shared<const Counted>(std::move(line), context_.backlog);
+    return {held, &held->line};
 }
 
 /// Stored bytes are not what this client gets, and only a webhook knows what he does.
@@ -306,6 +379,7 @@ void WatchStream::send_queued() {
             if (stream->ended_) return;
         }
         stream->asking_ = !stream->queue_.empty();
+        if (!stream->asking_) stream->queued_.clear();
         if (stream->asking_) stream->send_queued();
     };
     guarded(exchange_, send, [weak = weak_from_this()](const StatusError& error) {
@@ -325,13 +399,27 @@ void WatchStream::write(Bytes line) {
     // Our own controllers share these bytes; to show them everything anew would cost far more than
     // they lag behind.
     if (exchange_->request.peer.trusted) return;
+    if (*context_.backlog > context_.options.watch_backlog_limit) end_laggards(context_);
     if (exchange_->responder->buffered() <= context_.options.watch_buffer_limit) return;
-    log_warning("apiserver", "a watcher of " + exchange_->kind->plural + " (" +
-                                 exchange_->user.name + ") does not read; its watch is ended");
     // Not now: the store may be in the middle of telling its watchers.
     context_.loop.post([weak = weak_from_this()] {
-        if (const auto stream = weak.lock()) stream->end();
+        if (const auto stream = weak.lock()) stream->cut();
     });
+}
+
+std::size_t WatchStream::lag() const {
+    return exchange_->request.peer.trusted ? 0 : exchange_->responder->buffered();
+}
+
+/// Ends the stream of a client that does not read; what it has not taken is dropped.
+void WatchStream::cut() {
+    if (ended_) return;
+    log_warning("apiserver", "a watcher of " + exchange_->kind->plural + " (" +
+                                 exchange_->user.name + ") does not read; its watch is ended");
+    const auto self = shared_from_this();
+    const ExchangePtr exchange = exchange_;
+    close();
+    exchange->responder->cut();
 }
 
 void WatchStream::end() {

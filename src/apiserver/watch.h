@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apiserver/exchange.h"
 #include "apiserver/read.h"
@@ -15,6 +16,9 @@ namespace muster::apiserver {
 
 /// Opens a watch for a request. Throws StatusError before anything is sent.
 void serve_watch(Context& context, const ExchangePtr& exchange);
+
+/// Ends the watches that lag most, when all together hold too much.
+void end_laggards(Context& context);
 
 /// One watcher. Lives in Context::watches from begin to end.
 class WatchStream : public std::enable_shared_from_this<WatchStream> {
@@ -30,10 +34,18 @@ public:
     void begin(const Start& start);
     /// Ends the stream as a whole answer.
     void end();
+    /// Ends the stream of a client that does not read.
+    void cut();
+    /// Bytes that its client has not taken, initial events not counted.
+    std::size_t lag() const;
     api::GroupResource resource() const { return exchange_->kind->resource(); }
 
 private:
     void send_initial(const Start& start);
+    std::string initial_line(const store::Entry& entry);
+    std::shared_ptr<net::Rope> initial_lines(const std::vector<store::Entry>& entries);
+    bool takes_stored_text() const;
+    Bytes counted(std::string line) const;
     void take(const store::Change& change);
     void send_event(std::string_view type, const store::Change& change);
     void send_bookmark(store::Revision seen, bool initial_events_end);
@@ -66,6 +78,7 @@ private:
     std::optional<Loop::TimerId> bookmark_;
     store::Revision seen_ = 0;
     std::deque<Queued> queue_;
+    net::Charge queued_;  // For the initial events in it.
     bool asking_ = false;
     bool first_row_ = true;  // The first event of a table carries the columns.
     bool ended_ = false;

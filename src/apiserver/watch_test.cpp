@@ -108,10 +108,11 @@ TEST_CASE("a watcher that does not read is ended, the others go on") {
     const ReplyPtr quick = server.get(maps + "?watch=1");
     slow->unread = 2000;
     server.post(maps, map_named("a"));
-    CHECK(slow->finished);
+    CHECK(slow->is_cut);
     server.post(maps, map_named("b"));
     CHECK(quick->story() == "ADDED a, ADDED b");
     CHECK(!quick->finished);
+    CHECK(!quick->is_cut);
 }
 
 TEST_CASE("a watcher in this program is left to catch up") {
@@ -126,6 +127,7 @@ TEST_CASE("a watcher in this program is left to catch up") {
     server.post(maps, map_named("b"));
     CHECK(watch->story() == "ADDED a, ADDED b");
     CHECK(!watch->finished);
+    CHECK(!watch->is_cut);
 }
 
 TEST_CASE("a watcher that is gone is forgotten") {

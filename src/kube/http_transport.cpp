@@ -23,6 +23,9 @@ void say_for_whom(const Impersonation& whom, net::Headers& headers) {
         headers.add("Impersonate-Extra-" + net::percent_encode(name), value);
 }
 
+/// What an API server may answer with: the longest list.
+constexpr std::size_t answer_limit = 256 << 20;
+
 }  // namespace
 
 /// A request on its way, as it would be sent again.
@@ -56,6 +59,7 @@ HttpTransport::HttpTransport(net::AsioLoop& io, Loop& home, Connection connectio
         }
     }
     options.tls = connection_.tls;
+    options.response_limit = answer_limit;
     client_ = std::make_unique<net::Client>(io, home, std::move(options));
 }
 
@@ -64,6 +68,7 @@ HttpTransport::HttpTransport(net::AsioLoop& loop, Loop& home, Connection connect
     : HttpTransport(loop, home, std::move(connection), options) {
     if (url_.target.scheme != net::Target::Scheme::https) return;  // A proxy on this machine.
     options.tls = connection_.tls;
+    options.response_limit = answer_limit;
     ordered_ = std::make_unique<net::Http2Client>(loop, url_.target, std::move(options));
     together_ = sends == Sends::together;
 }

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/verify.h"
 #include "net/dial.h"
 #include "net/http1_client.h"
 #include "net/secret.h"
@@ -220,6 +221,7 @@ std::unique_ptr<Call> Client::State::new_call(const Target& target, const Reques
     call->repeatable = request.method == "GET" || request.method == "HEAD";
     call->response_timeout = options.response_timeout;
     call->limit = options.response_limit;
+    call->cuts = options.beyond_limit == ClientOptions::Beyond::cut;
     if (options.may_go)
         call->may_go = [may_go = options.may_go, request] { return may_go(request); };
     return call;
@@ -243,6 +245,7 @@ std::function<void(std::function<void()>)> Client::State::way_home(std::shared_p
 }
 
 Client::StreamId Client::send(Target target, Request request, OnResponse on_response) {
+    VERIFY(state_->options.response_limit > 0);
     const std::uint64_t id = state_->next_stream++;
     const auto gate = std::make_shared<bool>(true);
     state_->gates[id] = gate;

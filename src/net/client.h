@@ -68,7 +68,13 @@ struct ClientOptions {
     /// for a connection, for one of the streams that a server grants, or for room in the socket,
     /// and when it goes out a second time. No: it fails (`too_late`). Empty: always yes.
     std::function<bool(const Request&)> may_go;
-    std::size_t response_limit = 256 << 20;  // A larger whole answer fails.
+    /// Of a whole answer, in bytes. There is no usual one: who asks knows what it can be, and who
+    /// answers may be anybody. Zero: this client asks for streams only.
+    std::size_t response_limit = 0;
+    /// What becomes of a larger one. `cut` (HTTP/1.1 only): its beginning is the answer, and the
+    /// connection ends.
+    enum class Beyond { fails, cut };
+    Beyond beyond_limit = Beyond::fails;
     /// A kept connection may turn out dead: what cannot be repeated then fails.
     enum class Reuse { always, repeatable_only };
     Reuse reuse = Reuse::always;

@@ -37,8 +37,9 @@ void SocketChannel::on_closed(OnClosed handler) {
 
 void SocketChannel::send(std::string message) {
     if (gone_ || closing_) return;
-    ends_.flow->waiting += message.size();
+    ends_.flow->add(message.size());
     ends_.send(std::move(message));
+    if (ends_.flow->is_too_much()) close();
 }
 
 void SocketChannel::read_no_faster_than(Backlog onward) {
@@ -69,12 +70,30 @@ void SocketChannel::connection_closed() {
 
 namespace {
 
+/// What a request costs beside the bytes of its head: a stream, an exchange, what waits for it.
+constexpr std::size_t request_cost = 6 << 10;
+/// Taken apart, a head is larger than it came.
+constexpr std::size_t head_factor = 3;
+/// Smaller bodies are counted in what a request costs.
+constexpr std::size_t small_body = 4 << 10;
+/// So long a client may take nothing of an answer while others need the room.
+constexpr int patience_ticks = 3;
+
 void pack(Response& response, Flow& flow) {
-    Bytes packed = make_bytes(gzip(*response.body));
-    flow.waiting += packed->size();
-    flow.waiting -= response.body->size();
-    response.body = std::move(packed);
     response.headers.set("Content-Encoding", "gzip");
+    if (response.rope) {
+        // The rope is charged, and what it is packed into is made once: it stays with it.
+        response.body = {response.rope, response.rope->packed().get()};
+        response.rope = nullptr;
+        flow.add(response.body->size());
+        return;
+    }
+    flow.took(response.body->size());
+    Charge charge(response.account, nullptr);
+    response.body = make_bytes(gzip(*response.body));
+    flow.add(response.body->size());
+    charge.add(response.body->size());
+    response.body = charged_bytes(std::move(response.body), std::move(charge));
 }
 
 }  // namespace
@@ -83,7 +102,8 @@ Exchange::Exchange(Way way, Loop& home, const Request& request)
     : way_(std::move(way)),
       home_(home),
       websocket_asked_(asks_for_websocket(request)),
-      upgrade_asked_(asks_for_upgrade(request)) {}
+      upgrade_asked_(asks_for_upgrade(request)),
+      charge_(request.charge) {}
 
 Exchange::~Exchange() {
     if (phase_ != Phase::waiting && phase_ != Phase::streaming) return;
@@ -94,7 +114,7 @@ void Exchange::respond(Response response) {
     VERIFY(phase_ == Phase::waiting);
     phase_ = Phase::complete;
     on_closed_ = nullptr;
-    if (response.body) way_.flow->waiting += response.body->size();
+    if (response.body && !response.rope) way_.flow->add(response.body->size());
     way_.tell([stream = way_.stream, flow = way_.flow,
                response = std::move(response)](ServerSession& session) mutable {
         if (response.packing == Response::Packing::gzip) pack(response, *flow);
@@ -105,6 +125,8 @@ void Exchange::respond(Response response) {
 void Exchange::begin(Response head) {
     VERIFY(phase_ == Phase::waiting);
     phase_ = Phase::streaming;
+    if (!head.account && charge_) head.account = charge_->account();
+    if (!head.shares_pieces) way_.flow->account = head.account;
     way_.tell([stream = way_.stream, head = std::move(head)](ServerSession& session) mutable {
         session.begin(stream, std::move(head));
     });
@@ -113,10 +135,28 @@ void Exchange::begin(Response head) {
 void Exchange::write(Bytes piece) {
     VERIFY(phase_ == Phase::streaming);
     if (gone_ || piece->empty()) return;
-    way_.flow->waiting += piece->size();
+    way_.flow->add(piece->size());
     way_.tell([stream = way_.stream, piece = std::move(piece)](ServerSession& session) mutable {
         session.write(stream, std::move(piece));
     });
+    if (!way_.flow->is_too_much()) return;
+    // Who writes goes on until it hears that the client is gone.
+    way_.tell([stream = way_.stream](ServerSession& session) { session.cut(stream); });
+}
+
+void Exchange::write_rope(RopePtr rope) {
+    VERIFY(phase_ == Phase::streaming);
+    if (gone_) return;
+    way_.tell([stream = way_.stream, rope = std::move(rope)](ServerSession& session) mutable {
+        session.write_rope(stream, std::move(rope));
+    });
+}
+
+void Exchange::cut() {
+    VERIFY(phase_ == Phase::streaming);
+    phase_ = Phase::complete;
+    on_closed_ = nullptr;
+    way_.tell([stream = way_.stream](ServerSession& session) { session.cut(stream); });
 }
 
 void Exchange::finish() {
@@ -159,6 +199,7 @@ std::shared_ptr<Channel> Exchange::upgrade_raw(Response head) {
 std::shared_ptr<Channel> Exchange::make_channel() {
     phase_ = Phase::upgraded;
     on_closed_ = nullptr;
+    if (charge_) way_.flow->account = charge_->account();
     SocketChannel::Ends ends;
     ends.send = [way = way_](std::string message) {
         way.tell([stream = way.stream, message = std::move(message)](ServerSession& s) mutable {
@@ -204,6 +245,7 @@ void Exchange::connection_closed() {
 Pending deliver(std::shared_ptr<const Home> home, std::shared_ptr<Link> link,
                 ServerSession::Stream stream, Request request, Body body) {
     auto flow = std::make_shared<Flow>();
+    auto charge = request.charge;
     const Way way{std::move(link), stream, flow};
     auto exchange = std::make_shared<Exchange>(way, home->loop, request);
     if (body == Body::coming) {
@@ -222,11 +264,54 @@ Pending deliver(std::shared_ptr<const Home> home, std::shared_ptr<Link> link,
                request = std::move(request)]() mutable {
         home->handler(std::move(request), std::move(exchange));
     });
-    return {std::move(flow), [&loop, weak](std::function<void(Exchange&)> step) {
+    return {std::move(flow),
+            [&loop, weak](std::function<void(Exchange&)> step) {
                 loop.post([weak, step = std::move(step)] {
                     if (const auto alive = weak.lock()) step(*alive);
                 });
-            }};
+            },
+            std::move(charge)};
+}
+
+bool charge_request(Request& request, std::size_t head_size, std::size_t body_window) {
+    const auto& standing = request.peer.standing;
+    if (!standing) return true;
+    request.charge = std::make_shared<Charge>(standing->account(), standing);
+    return request.charge->grow(request_cost + head_factor * head_size + body_window);
+}
+
+Bytes charged_body(std::string body, const Request& request, std::shared_ptr<Account> account) {
+    const auto& standing = request.peer.standing;
+    Bytes bytes = make_bytes(std::move(body));
+    if (!standing || bytes->size() <= small_body) return bytes;
+    Charge charge(account ? std::move(account) : standing->account(), standing);
+    charge.add(bytes->size());
+    return charged_bytes(std::move(bytes), std::move(charge));
+}
+
+bool ask_gate(const std::shared_ptr<const Home>& home, std::shared_ptr<Link> link,
+              ServerSession::Stream stream, Request head) {
+    if (!home->gate) return false;
+    const Way way{std::move(link), stream, nullptr};
+    home->loop.post([home, way, head = std::move(head)]() mutable {
+        home->gate(std::move(head), [way](Verdict verdict) {
+            way.tell([stream = way.stream, verdict = std::move(verdict)](ServerSession& s) mutable {
+                s.decided(stream, std::move(verdict));
+            });
+        });
+    });
+    return true;
+}
+
+bool Stall::has_lasted(bool moved) {
+    ticks = moved ? 0 : ticks + 1;
+    return ticks >= patience_ticks && account && account->is_over();
+}
+
+Response too_many_response(const std::string& message) {
+    Response response = status_response(429, "TooManyRequests", message);
+    response.headers.set("Retry-After", "1");
+    return response;
 }
 
 bool asks_for_upgrade(const Request& request) {

@@ -20,6 +20,7 @@ namespace muster::net {
 struct Home {
     Loop& loop;
     Handler handler;
+    Gate gate;  // Empty: every body is read.
 };
 
 /// How the handler's side reaches a session: through the mailbox of its thread, where `session` is
@@ -29,15 +30,10 @@ struct Link {
     ServerSession* session = nullptr;  // Only on the connection's thread.
 };
 
-/// Bytes handed to a session and not yet taken by its socket.
-struct Flow {
-    std::atomic<std::size_t> waiting{0};
-};
-
-/// Reading of raw bytes pauses while the way onward holds more than this.
+/// Reading of raw bytes and of messages pauses while the way onward holds more than this.
 constexpr std::size_t onward_limit = 1 << 20;
 
-/// How far raw bytes that came on a connection have got; on the connection's thread.
+/// How far bytes that came on an upgraded connection have got; on the connection's thread.
 struct Onward {
     std::shared_ptr<Flow> home = std::make_shared<Flow>();  // Waiting for the handler's thread.
     Backlog beyond;  // What the handler passed on; may be null.
@@ -99,7 +95,9 @@ public:
     void respond(Response response) override;
     void begin(Response head) override;
     void write(Bytes piece) override;
+    void write_rope(RopePtr rope) override;
     void finish() override;
+    void cut() override;
     std::size_t buffered() const override { return way_.flow->waiting.load(); }
     Backlog backlog() const override { return {way_.flow, &way_.flow->waiting}; }
     void on_closed(std::function<void()> handler) override;
@@ -125,18 +123,43 @@ private:
     std::function<void()> on_closed_;
     std::weak_ptr<SocketChannel> channel_;
     std::weak_ptr<BodyStream> body_;
+    std::shared_ptr<Charge> charge_;  // Of the request; an upgraded connection keeps it.
 };
 
 /// What a session keeps of a request that is with the handler.
 struct Pending {
     std::shared_ptr<Flow> flow;
     std::function<void(std::function<void(Exchange&)>)> at_home;  // Runs it there if still alive.
+    std::shared_ptr<Charge> charge;                               // Until its answer has gone.
 };
 
 /// Posts a request to the handler, its body whole or still to come.
 enum class Body { whole, coming };
 Pending deliver(std::shared_ptr<const Home> home, std::shared_ptr<Link> link,
                 ServerSession::Stream stream, Request request, Body body = Body::whole);
+
+/// Charges the connection for a request with a head of so many bytes, and what may be under way of
+/// a body that is passed on. False: there is no room.
+[[nodiscard]] bool charge_request(Request& request, std::size_t head_size,
+                                  std::size_t body_window = 0);
+
+/// Charges a body that is there.
+Bytes charged_body(std::string body, const Request& request, std::shared_ptr<Account> account);
+
+/// Asks the gate about a request by its head; the session hears `decided`. False: there is none.
+bool ask_gate(const std::shared_ptr<const Home>& home, std::shared_ptr<Link> link,
+              ServerSession::Stream stream, Request head);
+
+/// Whose answer is held while its client takes nothing, and for how long.
+struct Stall {
+    std::shared_ptr<Account> account;
+    int ticks = 0;
+    /// A second has passed; true when others need the room that is held for it.
+    bool has_lasted(bool moved);
+};
+
+/// The answer to who holds too much: 429 with Retry-After.
+Response too_many_response(const std::string& message);
 
 /// True when the request asks for a WebSocket that this server can speak.
 bool asks_for_websocket(const Request& request);

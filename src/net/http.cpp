@@ -54,6 +54,13 @@ std::string_view Headers::get(std::string_view name) const {
     return "";
 }
 
+void Responder::write_rope(RopePtr rope) {
+    for (const Rope::Piece& piece : rope->pieces()) {
+        const bool whole = piece.size == piece.bytes->size();
+        write(whole ? piece.bytes : make_bytes(piece.bytes->substr(0, piece.size)));
+    }
+}
+
 bool Headers::has(std::string_view name) const {
     for (const auto& [key, value] : fields) {
         if (equal_ignoring_case(key, name)) return true;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,8 @@
 
 #include "base/bytes.h"
 #include "net/body_stream.h"
+#include "net/ledger.h"
+#include "net/rope.h"
 
 namespace muster::net {
 
@@ -32,6 +35,7 @@ struct Peer {
     std::vector<std::string> certificate_groups;  // Its organizations.
     std::string certificate_problem;  // Why the certificate that was shown is not believed: 401.
     bool trusted = false;  // In-process caller: acts as `certificate_name` without proof.
+    std::shared_ptr<Standing> standing;  // Of the connection; null in-process.
 };
 
 /// A complete request. `path` is decoded-safe raw path ("/api/v1/pods"); query pairs are
@@ -46,6 +50,10 @@ struct Request {
     Bytes body;                               // Never null; empty when there is none.
     std::shared_ptr<BodyStream> body_stream;  // Not null: the body is still coming, here.
     Peer peer;
+    /// What is held for it, its body not counted; null in-process.
+    std::shared_ptr<Charge> charge;
+    /// What the server's gate learned from its head; null when it was not asked.
+    std::shared_ptr<const void> admitted;
 
     std::string_view query_value(std::string_view name) const;  // "" when absent.
     bool has_query(std::string_view name) const;
@@ -55,7 +63,12 @@ struct Request {
 struct Response {
     int status = 200;
     Headers headers;
-    Bytes body;  // Null for the head of a stream.
+    Bytes body;      // Null for the head of a stream.
+    RopePtr rope{};  // The body in place of `body` when not null.
+    /// Who it is held for while the client does not take it; may be null.
+    std::shared_ptr<Account> account{};
+    /// Of a stream: others have its pieces, too, and they are counted elsewhere.
+    bool shares_pieces = false;
     /// Gzip: the body goes out compressed; that is done on the connection's thread.
     enum class Packing { none, gzip };
     Packing packing = Packing::none;
@@ -95,7 +108,12 @@ public:
     /// The head of a stream, then pieces, then the end. The bytes are shared, not copied.
     virtual void begin(Response head) = 0;
     virtual void write(Bytes piece) = 0;
+    /// The same, of a text that others share; `buffered` does not count it.
+    virtual void write_rope(RopePtr rope);
     virtual void finish() = 0;
+    /// Ends a stream at once: what the client has not taken is dropped, and it sees that the end is
+    /// missing.
+    virtual void cut() { finish(); }
     virtual std::size_t buffered() const = 0;  // Bytes written and not yet taken by the client.
     virtual Backlog backlog() const = 0;       // The same, for other threads.
 
@@ -112,6 +130,16 @@ public:
 
 /// Where requests go: the API server, a test's own function.
 using Handler = std::function<void(Request, std::shared_ptr<Responder>)>;
+
+/// What is decided about a request by its head, before its body is read.
+struct Verdict {
+    std::optional<Response> refusal;       // It is answered so, and its body is not read.
+    std::shared_ptr<Account> account{};    // Who the body is held for; null: the connection's.
+    std::shared_ptr<const void> admitted;  // Goes into the request.
+};
+
+/// Asked, on the handler's loop, about requests whose bodies have not come with their heads.
+using Gate = std::function<void(Request head, std::function<void(Verdict)> decided)>;
 
 /// True when the request wants to leave HTTP behind.
 bool asks_for_upgrade(const Request& request);

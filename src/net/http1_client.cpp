@@ -94,6 +94,11 @@ void Http1ClientSession::body_came() {
             call_->onward.home->waiting += piece.size();
             call_->on_piece(std::move(piece));
         }
+    } else if (body_.size() + piece.size() > call_->limit && call_->cuts) {
+        body_ += piece.substr(0, call_->limit - body_.size());
+        over_ = true;
+        end_call();
+        return outlet_->flush_soon();
     } else if (body_.size() + piece.size() > call_->limit) {
         return fail("the server's answer is larger than " + std::to_string(call_->limit) +
                     " bytes");

@@ -27,6 +27,7 @@ struct Call {
     bool repeatable = false;    // May be sent again when a kept connection turns out dead.
     Duration response_timeout;  // For the whole answer, or for the head of a stream.
     std::size_t limit = 0;      // Of a whole answer's body.
+    bool cuts = false;          // A longer one ends there, in place of failing.
     std::string websocket_key;
     std::function<void(Response)> on_head;  // Status 0: failed. With the body for whole answers.
     std::function<void(std::string)> on_piece;

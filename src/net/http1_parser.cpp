@@ -18,7 +18,8 @@ struct Http1Parser::State {
     Limits limits;
     std::optional<http::request_parser<http::string_body>> request;
     std::optional<http::response_parser<http::string_body>> response;
-    std::string held;  // Beast wants a header in one piece: what came of it so far.
+    std::string held;         // Beast wants a header in one piece: what came of it so far.
+    bool line_ended = false;  // The last character that Beast took of a header ended a line.
     Problem problem = Problem::none;
 
     template <class Visit>
@@ -31,6 +32,7 @@ struct Http1Parser::State {
     }
 
     std::size_t put(std::string_view bytes);
+    void look_for_folds(std::string_view taken);
     void fail(const boost::beast::error_code& failed);
 };
 
@@ -59,6 +61,7 @@ Http1Parser::~Http1Parser() = default;
 void Http1Parser::next(Body body) {
     state_->problem = Problem::none;
     state_->held.clear();
+    state_->line_ended = false;
     if (state_->reads == Reads::requests) {
         set_up(state_->request.emplace(), state_->limits);
     } else {
@@ -87,6 +90,15 @@ std::size_t Http1Parser::State::put(std::string_view bytes) {
     return used;
 }
 
+/// A request's field that goes on in the next line is refused (RFC 9112 5.2): who stands before
+/// this server may have taken that line for another field.
+void Http1Parser::State::look_for_folds(std::string_view taken) {
+    for (const char c : taken) {
+        if (line_ended && (c == ' ' || c == '\t')) problem = Problem::malformed;
+        line_ended = c == '\n';
+    }
+}
+
 std::size_t Http1Parser::feed(std::string_view bytes) {
     if (header_done()) {
         std::size_t used = 0;
@@ -100,6 +112,8 @@ std::size_t Http1Parser::feed(std::string_view bytes) {
     const std::size_t before = state_->held.size();
     state_->held += bytes;
     const std::size_t used = state_->put(state_->held);
+    if (state_->reads == Reads::requests)
+        state_->look_for_folds(std::string_view(state_->held).substr(0, used));
     if (problem() != Problem::none) return bytes.size();
     // The parser takes start line and fields as they are complete; what it took is never held.
     const std::size_t taken_now = used > before ? used - before : 0;

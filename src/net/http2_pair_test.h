@@ -31,7 +31,8 @@ struct Pair {
         loop.stop();
     }
     /// Another client, in place of the one that there is.
-    void connect(const ClientOptions& options) {
+    void connect(ClientOptions options) {
+        if (options.response_limit == 0) options.response_limit = 256 << 20;
         run_on(loop, [&] { client = std::make_unique<Http2Client>(loop, target, options); });
     }
 

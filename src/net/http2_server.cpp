@@ -1,16 +1,10 @@
-// net/http2_server.cpp - a server's HTTP/2 connection over nghttp2: many streams, flow control,
-// bytes pulled when the socket takes them.
-#include <cstring>
-#include <deque>
-#include <map>
+// net/http2_server.cpp - a server's HTTP/2 connection over nghttp2: how requests come.
+#include <algorithm>
 #include <utility>
-
-#include <nghttp2/nghttp2.h>
 
 #include "base/text.h"
 #include "base/verify.h"
-#include "net/http2_frames.h"
-#include "net/server_session.h"
+#include "net/http2_server_session.h"
 
 namespace muster::net {
 namespace {
@@ -25,77 +19,6 @@ constexpr std::int32_t gathered_window = 1 << 20;
 constexpr std::int32_t connection_window = 16 << 20;
 /// Of all unfinished requests of one connection together.
 constexpr std::size_t bodies_limit = 64 << 20;
-
-struct Http2Stream {
-    Request request;
-    std::string body;
-    std::size_t header_size = 0;
-    bool authority_seen = false;
-    bool answered = false;   // By the handler or by us: the head is submitted.
-    bool refused = false;    // What still comes of it is dropped.
-    bool head_only = false;  // HEAD: the answer has no body.
-    bool delivered = false;
-    bool uploading = false;  // Delivered, and its body still comes.
-    bool complete = false;   // Nothing follows what is in `pieces`.
-    Pending pending;
-    std::deque<Bytes> pieces;
-    std::size_t sent = 0;  // Of the first piece.
-    int ticks = 0;         // How long its end has not come.
-};
-
-class Http2Session final : public ServerSession {
-public:
-    explicit Http2Session(std::shared_ptr<const Rules> rules)
-        : rules_(std::move(rules)), link_(std::make_shared<Link>(Link{rules_->io, this})) {}
-    ~Http2Session() override { nghttp2_session_del(session_); }
-
-    void opened(Outlet& outlet) override;
-    void feed(std::string_view bytes) override;
-    bool wants_bytes() const override { return true; }
-    void pull(std::string& out, std::size_t enough) override;
-    bool finished() const override;
-    void closed(const std::string& why) override;
-
-    void respond(Stream stream, Response response) override;
-    void begin(Stream stream, Response head) override;
-    void write(Stream stream, Bytes piece) override;
-    void finish(Stream stream) override;
-    void abandon(Stream stream) override;
-    // RFC 8441 is not spoken: a request that comes this way never asks for a WebSocket.
-    void upgrade(Stream, std::string) override {}
-    void body_taken(Stream stream, std::size_t bytes) override;
-    void upgrade_raw(Stream, Response) override {}
-    void read_no_faster_than(Stream, Backlog) override {}
-    void send_message(Stream, std::string) override {}
-    void close_channel(Stream) override {}
-    void tick() override;
-    void go_away() override;
-
-    // nghttp2's callbacks:
-    int stream_begins(std::int32_t id);
-    int field_came(std::int32_t id, std::string_view name, std::string_view value);
-    int header_came(std::int32_t id);
-    int data_came(std::int32_t id, std::string_view bytes);
-    int request_ended(std::int32_t id);
-    void stream_closed(std::int32_t id);
-    ssize_t read_body(Http2Stream& stream, std::uint8_t* out, std::size_t size,
-                      std::uint32_t* flags);
-
-private:
-    Http2Stream* find(Stream id);
-    void submit_head(Stream id, Http2Stream& stream, const Response& head);
-    void refuse(std::int32_t id, Http2Stream& stream, int status, const std::string& text);
-    void resume(Stream id);
-
-    std::shared_ptr<const Rules> rules_;
-    Outlet* outlet_ = nullptr;
-    std::shared_ptr<Link> link_;
-    nghttp2_session* session_ = nullptr;
-    std::map<std::int32_t, Http2Stream> streams_;
-    std::size_t bodies_size_ = 0;
-    bool broken_ = false;
-    bool leaving_ = false;
-};
 
 Http2Session& of(void* user) {
     return *static_cast<Http2Session*>(user);
@@ -139,6 +62,8 @@ nghttp2_session_callbacks* new_callbacks() {
     return calls;
 }
 
+}  // namespace
+
 void Http2Session::opened(Outlet& outlet) {
     outlet_ = &outlet;
     nghttp2_session_callbacks* calls = new_callbacks();
@@ -165,7 +90,53 @@ void Http2Session::feed(std::string_view bytes) {
     const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
     // On a violation nghttp2 has a GOAWAY ready to be pulled; what comes after it is noise.
     if (nghttp2_session_mem_recv(session_, data, bytes.size()) < 0) broken_ = true;
+    ask_gates();
     outlet_->flush_soon();
+}
+
+/// Of those whose bodies have not come together with their heads.
+void Http2Session::ask_gates() {
+    for (const std::int32_t id : std::exchange(heads_, {})) {
+        Http2Stream* stream = find(id);
+        if (!stream || stream->refused || stream->delivered) continue;
+        if (ask_gate(rules_->home, link_, id, stream->request)) {
+            stream->asked_gate = Http2Stream::Asked::waits;
+        } else {
+            let_pass(id, *stream);
+        }
+    }
+}
+
+/// The body may come: what has come of it makes room for more.
+void Http2Session::let_pass(std::int32_t id, Http2Stream& stream) {
+    stream.asked_gate = Http2Stream::Asked::passed;
+    nghttp2_session_consume_stream(session_, id, std::exchange(stream.unread, 0));
+    const auto length = parse_integer(stream.request.headers.get("content-length"));
+    if (!length || *length > passed_on_window)
+        nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, id, gathered_window);
+    outlet_->flush_soon();
+}
+
+void Http2Session::decided(Stream id, Verdict verdict) {
+    Http2Stream* stream = find(id);
+    // Its end may have come meanwhile: then the handler decides.
+    if (!stream || stream->refused || stream->delivered) return;
+    const auto number = static_cast<std::int32_t>(id);
+    if (verdict.refusal) return refuse(number, *stream, *verdict.refusal);
+    stream->whose = std::move(verdict.account);
+    stream->request.admitted = std::move(verdict.admitted);
+    if (stream->whose && stream->reading.bytes() > 0) stream->reading.move_to(stream->whose);
+    let_pass(number, *stream);
+}
+
+/// Charges so much in place of what was charged for the request that is coming. Large steps.
+bool Http2Session::hold(Http2Stream& stream, std::size_t bytes) {
+    constexpr std::size_t step = 4 << 10;
+    const auto& standing = outlet_->peer().standing;
+    if (!standing || bytes <= std::max(step, stream.reading.bytes())) return true;
+    if (stream.reading.bytes() == 0)
+        stream.reading = Charge(stream.whose ? stream.whose : standing->account(), standing);
+    return stream.reading.grow(bytes - stream.reading.bytes() + step);
 }
 
 int Http2Session::stream_begins(std::int32_t id) {
@@ -184,6 +155,8 @@ int Http2Session::field_came(std::int32_t id, std::string_view name, std::string
         refuse(id, *stream, 431,
                "the request's header fields are larger than " +
                    std::to_string(rules_->header_limit) + " bytes");
+    } else if (!hold(*stream, stream->header_size)) {
+        refuse_for_room(id, *stream);
     } else if (name == ":method") {
         request.method = value;
         stream->head_only = value == "HEAD";
@@ -203,12 +176,14 @@ int Http2Session::header_came(std::int32_t id) {
     if (!stream || stream->refused || stream->delivered) return 0;
     stream->request.body = make_bytes("");
     if (!rules_->streamed_body || !rules_->streamed_body(stream->request)) {
-        const auto length = parse_integer(stream->request.headers.get("content-length"));
-        if (length && *length <= passed_on_window) return 0;
-        nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, id, gathered_window);
-        outlet_->flush_soon();
+        heads_.push_back(id);
         return 0;
     }
+    if (!charge_request(stream->request, stream->header_size, passed_on_window)) {
+        refuse_for_room(id, *stream);
+        return 0;
+    }
+    stream->reading.clear();
     stream->delivered = true;
     stream->uploading = true;
     stream->pending = deliver(rules_->home, link_, id, std::move(stream->request), Body::coming);
@@ -229,10 +204,16 @@ int Http2Session::data_came(std::int32_t id, std::string_view bytes) {
             [piece = std::string(bytes)](Exchange& exchange) { exchange.body_came(piece); });
         return 0;
     }
-    nghttp2_session_consume_stream(session_, id, bytes.size());
+    if (stream && !stream->refused && stream->asked_gate != Http2Stream::Asked::passed) {
+        stream->unread += bytes.size();
+    } else {
+        nghttp2_session_consume_stream(session_, id, bytes.size());
+    }
     if (!stream || stream->refused || stream->delivered) return 0;
     if (stream->body.size() + bytes.size() > rules_->body_limit) {
         refuse(id, *stream, 413, too_large_text(rules_->body_limit));
+    } else if (!hold(*stream, stream->header_size + stream->body.size() + bytes.size())) {
+        refuse_for_room(id, *stream);
     } else if (bodies_size_ + bytes.size() > bodies_limit) {
         refuse(id, *stream, 429, "too many large requests at once on this connection");
     } else {
@@ -247,188 +228,18 @@ int Http2Session::request_ended(std::int32_t id) {
     if (stream && std::exchange(stream->uploading, false))
         stream->pending.at_home([](Exchange& exchange) { exchange.body_ended(); });
     if (!stream || stream->refused || stream->delivered) return 0;
-    stream->delivered = true;
     bodies_size_ -= stream->body.size();
-    stream->request.body = make_bytes(std::move(stream->body));
-    stream->body = {};
+    stream->request.body =
+        charged_body(std::exchange(stream->body, {}), stream->request, stream->whose);
+    stream->reading.clear();
+    if (!charge_request(stream->request, stream->header_size)) {
+        refuse_for_room(id, *stream);
+        return 0;
+    }
+    stream->delivered = true;
     stream->pending = deliver(rules_->home, link_, id, std::move(stream->request));
     return 0;
 }
-
-/// Answers before the request has ended; what still comes is dropped.
-void Http2Session::refuse(std::int32_t id, Http2Stream& stream, int status,
-                          const std::string& text) {
-    bodies_size_ -= stream.body.size();
-    stream.body = {};
-    stream.refused = true;
-    const char* reason = status == 413   ? "RequestEntityTooLarge"
-                         : status == 429 ? "TooManyRequests"
-                                         : "BadRequest";
-    const Response response = status_response(status, reason, text);
-    stream.complete = true;
-    stream.pieces.push_back(response.body);
-    submit_head(id, stream, response);
-}
-
-void Http2Session::stream_closed(std::int32_t id) {
-    const auto at = streams_.find(id);
-    if (at == streams_.end()) return;
-    bodies_size_ -= at->second.body.size();
-    const bool sent_whole = at->second.complete && at->second.pieces.empty();
-    if (at->second.delivered && !sent_whole) {
-        at->second.pending.at_home([](Exchange& exchange) { exchange.connection_closed(); });
-    }
-    streams_.erase(at);
-    if (streams_.empty()) outlet_->set_deadline(rules_->idle_timeout);
-}
-
-Http2Stream* Http2Session::find(Stream id) {
-    const auto at = streams_.find(static_cast<std::int32_t>(id));
-    return at == streams_.end() ? nullptr : &at->second;
-}
-
-void Http2Session::submit_head(Stream id, Http2Stream& stream, const Response& head) {
-    stream.answered = true;
-    const std::string status = std::to_string(head.status);
-    std::vector<std::pair<std::string, std::string>> fields = {{":status", status}};
-    for (const auto& [name, value] : head.headers.fields) {
-        if (equal_ignoring_case(name, "Connection") ||
-            equal_ignoring_case(name, "Transfer-Encoding"))
-            continue;
-        std::string lower = name;
-        for (char& c : lower)
-            c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-        fields.emplace_back(std::move(lower), header_text(value));
-    }
-    std::vector<nghttp2_nv> list;
-    for (const auto& [name, value] : fields)
-        list.push_back(field_of(name, value));
-    nghttp2_data_provider body{};
-    body.source.ptr = &stream;  // Nodes of a map stay where they are.
-    body.read_callback = [](nghttp2_session*, std::int32_t, std::uint8_t* out, std::size_t size,
-                            std::uint32_t* flags, nghttp2_data_source* source, void* user) {
-        return of(user).read_body(*static_cast<Http2Stream*>(source->ptr), out, size, flags);
-    };
-    const bool bodiless = stream.complete && stream.pieces.empty();
-    nghttp2_submit_response(session_, static_cast<std::int32_t>(id), list.data(), list.size(),
-                            bodiless ? nullptr : &body);
-    outlet_->flush_soon();
-}
-
-ssize_t Http2Session::read_body(Http2Stream& stream, std::uint8_t* out, std::size_t size,
-                                std::uint32_t* flags) {
-    std::size_t filled = 0;
-    while (filled < size && !stream.pieces.empty()) {
-        const std::string& piece = *stream.pieces.front();
-        const std::size_t step = std::min(size - filled, piece.size() - stream.sent);
-        std::memcpy(out + filled, piece.data() + stream.sent, step);
-        filled += step;
-        stream.sent += step;
-        if (stream.sent == piece.size()) {
-            stream.pieces.pop_front();
-            stream.sent = 0;
-        }
-    }
-    if (stream.pending.flow) stream.pending.flow->waiting -= filled;
-    if (stream.pieces.empty() && stream.complete) {
-        *flags |= NGHTTP2_DATA_FLAG_EOF;
-    } else if (filled == 0) {
-        return NGHTTP2_ERR_DEFERRED;
-    }
-    return static_cast<ssize_t>(filled);
-}
-
-void Http2Session::respond(Stream id, Response response) {
-    Http2Stream* stream = find(id);
-    if (!stream || stream->answered) return;
-    stream->complete = true;
-    if (response.body && !response.body->empty()) {
-        response.headers.set("content-length", std::to_string(response.body->size()));
-        if (stream->head_only) {
-            stream->pending.flow->waiting -= response.body->size();
-        } else {
-            stream->pieces.push_back(response.body);
-        }
-    }
-    submit_head(id, *stream, response);
-}
-
-void Http2Session::begin(Stream id, Response head) {
-    Http2Stream* stream = find(id);
-    if (!stream || stream->answered) return;
-    stream->complete = stream->head_only;
-    submit_head(id, *stream, head);
-}
-
-void Http2Session::write(Stream id, Bytes piece) {
-    Http2Stream* stream = find(id);
-    if (!stream) return;
-    if (stream->complete) {
-        stream->pending.flow->waiting -= piece->size();
-        return;
-    }
-    stream->pieces.push_back(std::move(piece));
-    resume(id);
-}
-
-void Http2Session::finish(Stream id) {
-    Http2Stream* stream = find(id);
-    if (!stream) return;
-    stream->complete = true;
-    resume(id);
-}
-
-void Http2Session::resume(Stream id) {
-    nghttp2_session_resume_data(session_, static_cast<std::int32_t>(id));
-    outlet_->flush_soon();
-}
-
-void Http2Session::abandon(Stream id) {
-    Http2Stream* stream = find(id);
-    if (!stream) return;
-    if (!stream->answered)
-        return respond(id, status_response(500, "InternalError", "the request was not answered"));
-    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, static_cast<std::int32_t>(id),
-                              NGHTTP2_INTERNAL_ERROR);
-    outlet_->flush_soon();
-}
-
-void Http2Session::pull(std::string& out, std::size_t enough) {
-    if (!pull_frames(session_, out, enough)) broken_ = true;
-}
-
-bool Http2Session::finished() const {
-    const bool silent = !nghttp2_session_want_write(session_);
-    return broken_ ||
-           (silent && (!nghttp2_session_want_read(session_) || (leaving_ && streams_.empty())));
-}
-
-void Http2Session::closed(const std::string&) {
-    link_->session = nullptr;
-    for (auto& [id, stream] : std::exchange(streams_, {})) {
-        if (!stream.delivered) continue;
-        stream.pending.at_home([](Exchange& exchange) { exchange.connection_closed(); });
-    }
-}
-
-void Http2Session::tick() {
-    const auto patience = rules_->request_timeout.nanoseconds / seconds(1).nanoseconds;
-    for (auto& [id, stream] : streams_) {
-        if (stream.delivered || ++stream.ticks <= patience) continue;
-        nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
-        outlet_->flush_soon();
-    }
-}
-
-void Http2Session::go_away() {
-    leaving_ = true;
-    nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
-                          nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
-                          nullptr, 0);
-    outlet_->flush_soon();
-}
-
-}  // namespace
 
 std::unique_ptr<ServerSession> make_http2_session(std::shared_ptr<const Rules> rules) {
     return std::make_unique<Http2Session>(std::move(rules));

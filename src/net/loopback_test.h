@@ -19,12 +19,13 @@ constexpr Time test_day{1'790'000'000'000'000'000};
 
 /// Runs a step on a loop and waits for it.
 inline void run_on(AsioLoop& loop, const std::function<void()>& step) {
-    std::promise<void> done;
-    loop.post([&] {
+    // Who sets it still uses it when the waiting one has gone on.
+    const auto done = std::make_shared<std::promise<void>>();
+    loop.post([&step, done] {
         step();
-        done.set_value();
+        done->set_value();
     });
-    done.get_future().wait();
+    done->get_future().wait();
 }
 
 /// A server on an ephemeral port, with the handler's loop on a thread of its own.
@@ -48,6 +49,7 @@ struct TestServer {
 /// A client whose answers are waited for.
 struct TestClient {
     explicit TestClient(ClientOptions options = {}) {
+        if (options.response_limit == 0) options.response_limit = 256 << 20;
         loop.start("client");
         run_on(loop, [&] { client = std::make_unique<Client>(loop, loop, std::move(options)); });
     }

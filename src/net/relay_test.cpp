@@ -26,6 +26,7 @@ struct Front {
               std::move(options)) {
         run_on(server.home, [&] {
             ClientOptions own;
+            own.response_limit = 1 << 20;
             own.reuse = ClientOptions::Reuse::repeatable_only;
             client = std::make_unique<Client>(server.home, server.home, std::move(own));
         });
@@ -119,7 +120,7 @@ TEST_CASE("an upgrade that is refused brings the answer") {
     });
     Front front(there.target());
     RawSocket client(front.port());
-    client.put("GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
+    client.put("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
     const std::string answer = client.read_until("not you");
     CHECK(answer.starts_with("HTTP/1.1 403 "));
 }
@@ -128,7 +129,7 @@ TEST_CASE("many megabytes go through an upgrade in both directions at once") {
     const RawServer there;
     Front front(there.target());
     RawSocket client(front.port());
-    client.put("GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
+    client.put("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
     const int fd = there.accept();
     take(fd, "\r\n\r\n");
     put(fd, "HTTP/1.1 101 x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
@@ -172,13 +173,14 @@ TEST_CASE("a body of any size goes on as it comes, where that is asked for") {
     CHECK(client.send(front.server.target(), request).status == 413);
     RawSocket chunks(front.port());
     chunks.put(
-        "POST /upload HTTP/1.1\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n");
+        "POST /upload HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nExpect: "
+        "100-continue\r\n\r\n");
     CHECK(chunks.read_until("\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n");
     chunks.put("3\r\nabc\r\n");
     chunks.put("2\r\nde\r\n0\r\n\r\n");
     CHECK(chunks.read_until("\r\n\r\n5").find("\r\n\r\n5") != std::string::npos);
     // The connection goes on after it.
-    chunks.put("POST /upload HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
+    chunks.put("POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx");
     CHECK(chunks.read_until("\r\n\r\n1").find("\r\n\r\n1") != std::string::npos);
 }
 
@@ -203,7 +205,8 @@ TEST_CASE("a body is read no faster than it is passed on") {
     fcntl(client.fd, F_SETFL, O_NONBLOCK);
     const int small = 64 << 10;
     setsockopt(client.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
-    const std::string head = "POST /upload HTTP/1.1\r\nContent-Length: 1000000000\r\n\r\n";
+    const std::string head =
+        "POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n";
     REQUIRE(::send(client.fd, head.data(), head.size(), 0) == static_cast<ssize_t>(head.size()));
     const int fd = there.accept();  // Reads nothing.
     const std::size_t sent = send_until_stuck(client.fd);
@@ -215,7 +218,7 @@ TEST_CASE("an answer is read no faster than its client takes it") {
     const RawServer there;
     Front front(there.target());
     RawSocket client(front.port());
-    client.put("GET / HTTP/1.1\r\n\r\n");
+    client.put("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     const int fd = there.accept();
     take(fd, "\r\n\r\n");
     put(fd, "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
@@ -230,7 +233,7 @@ TEST_CASE("an answer that breaks off is seen to be broken") {
     const RawServer there;
     Front front(there.target());
     RawSocket client(front.port());
-    client.put("GET / HTTP/1.1\r\n\r\n");
+    client.put("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     const int fd = there.accept();
     take(fd, "\r\n\r\n");
     put(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n");

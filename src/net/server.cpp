@@ -6,8 +6,10 @@
 #include <chrono>
 #include <cstring>
 #include <future>
+#include <map>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <arpa/inet.h>
@@ -31,6 +33,9 @@ constexpr Duration handshake_timeout = seconds(10);
 constexpr Duration tick_every = seconds(1);
 /// How long accepting rests when the process has no descriptors left.
 constexpr Duration breath = milliseconds(100);
+
+/// How many connections are closed at once to make room, as a part of the limit.
+constexpr std::size_t shed_part = 20;
 
 std::string address_text(const sockaddr_storage& address) {
     char host[NI_MAXHOST] = "";
@@ -75,12 +80,56 @@ struct Crew {
     bool leaving = false;
 
     void tick();
+    void shed_anonymous(std::size_t count);
+    void shed_largest(std::size_t count);
 };
 
+ServerSession& session_on(Wire& wire) {
+    return static_cast<ServerSession&>(wire.session());
+}
+
+const Standing& standing_of(const Wire& wire) {
+    return *wire.peer().standing;
+}
+
 void Crew::tick() {
-    for (auto& [id, wire] : wires)
+    for (auto& [id, wire] : wires) {
         wire->tick();  // Closing only posts; nothing leaves the map here.
+        if (standing_of(*wire).is_too_many()) session_on(*wire).go_away();
+    }
     loop.after(tick_every, [this] { tick(); });
+}
+
+/// Closes those that nobody has said anything on who was believed: the idle ones first, and of
+/// those the oldest.
+void Crew::shed_anonymous(std::size_t count) {
+    std::vector<std::pair<std::pair<bool, std::uint64_t>, Wire*>> anonymous;
+    for (auto& [id, wire] : wires) {
+        if (standing_of(*wire).is_known()) continue;
+        anonymous.push_back({{!session_on(*wire).is_idle(), id}, wire.get()});
+    }
+    count = std::min(count, anonymous.size());
+    std::partial_sort(anonymous.begin(), anonymous.begin() + static_cast<std::ptrdiff_t>(count),
+                      anonymous.end());
+    for (std::size_t i = 0; i < count; ++i)
+        anonymous[i].second->close("others need the connection");
+}
+
+/// Closes idle connections of the client that has most of them, the oldest first.
+void Crew::shed_largest(std::size_t count) {
+    std::map<std::string, std::vector<std::pair<std::uint64_t, Wire*>>> idle;
+    for (auto& [id, wire] : wires) {
+        if (session_on(*wire).is_idle())
+            idle[standing_of(*wire).account()->name()].push_back({id, wire.get()});
+    }
+    const auto most = std::max_element(idle.begin(), idle.end(), [](const auto& a, const auto& b) {
+        return a.second.size() < b.second.size();
+    });
+    if (most == idle.end()) return;
+    auto& those = most->second;
+    std::sort(those.begin(), those.end());
+    for (std::size_t i = 0; i < std::min(count, those.size()); ++i)
+        those[i].second->close("others need the connection");
 }
 
 }  // namespace
@@ -117,11 +166,14 @@ struct Server::State {
     std::unordered_map<int, AsioLoop::WatchId> listeners;  // On the first crew's thread.
     int port = 0;
     bool stopped = false;
+    bool making_room = false;  // On the first crew's thread.
 
     void watch_listener(int fd);
     void accept_some(int fd);
     void accepted(int fd, const sockaddr_storage& from);
     void open(Crew& crew, SSL_CTX* context, int fd, std::string address);
+    enum class Want { connections, descriptors };
+    void make_room(Want want);
     void leave(Crew& crew);
 };
 
@@ -130,6 +182,8 @@ Server::Server(ServerOptions options, Loop& home, Handler handler)
     state_->options = std::move(options);
     const ServerOptions& given = state_->options;
     if (given.tls) state_->tls = server_context(*given.tls);
+    if (!state_->options.ledger)
+        state_->options.ledger = std::make_shared<Ledger>(Ledger::Limits{});
     const int fd =
         given.listening_fd >= 0 ? given.listening_fd : open_listener(given.address, given.port);
     sockaddr_storage address{};
@@ -138,7 +192,8 @@ Server::Server(ServerOptions options, Loop& home, Handler handler)
     state_->port =
         ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
                                             : reinterpret_cast<sockaddr_in&>(address).sin_port);
-    const auto shared_home = std::make_shared<const Home>(Home{home, std::move(handler)});
+    const auto shared_home =
+        std::make_shared<const Home>(Home{home, std::move(handler), given.gate});
     for (int i = 0; i < given.threads; ++i) {
         auto crew = std::make_unique<Crew>();
         crew->rules = std::make_shared<const Rules>(Rules{
@@ -193,6 +248,7 @@ void Server::State::accept_some(int fd) {
             log_warning(
                 "net", "no more connections can be accepted: " + std::string(std::strerror(errno)));
             loop.change(listeners.at(fd), {});
+            make_room(Want::descriptors);
             loop.after(breath, [this, fd, &loop] {
                 const auto at = listeners.find(fd);
                 if (at != listeners.end()) loop.change(at->second, {.read = true, .write = false});
@@ -202,8 +258,34 @@ void Server::State::accept_some(int fd) {
     }
 }
 
+/// Nobody who has said who it is, or is about to, finds all connections taken by others.
+void Server::State::make_room(Want want) {
+    const std::size_t known = options.ledger->known_connections();
+    const std::size_t all = connections;
+    const std::size_t anonymous = all > known ? all - known : 0;
+    const std::size_t count = 1 + options.anonymous_limit / shed_part / crews.size();
+    if (anonymous >= options.anonymous_limit || (want == Want::descriptors && anonymous > 0) ||
+        (all >= options.connection_limit && anonymous > options.anonymous_limit / 2)) {
+        for (const auto& crew : crews)
+            crew->loop.post([crew = crew.get(), count] { crew->shed_anonymous(count); });
+    } else if (all >= options.connection_limit) {
+        for (const auto& crew : crews)
+            crew->loop.post([crew = crew.get(), count] { crew->shed_largest(count); });
+    }
+}
+
 void Server::State::accepted(int fd, const sockaddr_storage& from) {
-    if (connections >= options.connection_limit) {
+    if (!making_room &&
+        (connections >= options.connection_limit ||
+         connections - std::min<std::size_t>(connections, options.ledger->known_connections()) >=
+             options.anonymous_limit)) {
+        making_room = true;
+        make_room(Want::connections);
+        // Those that are closed leave on their own loops; until then they are not asked again.
+        crews.front()->loop.after(milliseconds(10), [this] { making_room = false; });
+    }
+    // While room is being made, a few more are taken in.
+    if (connections >= options.connection_limit + options.connection_limit / shed_part) {
         ::close(fd);
         return;
     }
@@ -221,7 +303,10 @@ void Server::State::accepted(int fd, const sockaddr_storage& from) {
 
 void Server::State::open(Crew& crew, SSL_CTX* context, int fd, std::string address) {
     Peer peer;
+    const std::string host = address.substr(0, address.rfind(':'));
     peer.address = std::move(address);
+    peer.standing =
+        std::make_shared<Standing>(options.ledger, options.ledger->account("address " + host));
     TlsPtr connection = context != nullptr ? accept_over(context, fd) : nullptr;
     const std::uint64_t id = crew.next_wire++;
     auto wire = std::make_unique<Wire>(crew.loop, fd, std::move(connection), std::move(peer),
@@ -245,7 +330,7 @@ void Server::State::leave(Crew& crew) {
         }
     }
     for (auto& [id, wire] : crew.wires)
-        static_cast<ServerSession&>(wire->session()).go_away();
+        session_on(*wire).go_away();
 }
 
 void Server::stop(Duration grace) {

@@ -45,6 +45,13 @@ struct ServerOptions {
     std::size_t body_limit = 3 << 20;  // Larger bodies are answered 413.
     std::size_t header_limit = 64 << 10;
     std::size_t connection_limit = 10'000;
+    /// Of these, such that have not said who they are. When they are more, those that have been
+    /// there longest without a request are closed.
+    std::size_t anonymous_limit = 4'000;
+    /// What is held for whom; null: an account book of its own, with the usual limits.
+    std::shared_ptr<Ledger> ledger;
+    /// Decides by the heads of requests whether their bodies are read. Empty: they are.
+    Gate gate;
     /// Requests of one HTTP/2 connection under way at once. Go's clients put everything of a
     /// process on one, hundreds of watches included.
     std::uint32_t streams_at_once = 1000;

@@ -34,7 +34,9 @@ public:
         chosen_->feed(std::exchange(first_, {}));
     }
 
+    bool is_idle() const override { return !chosen_ || chosen_->is_idle(); }
     bool wants_bytes() const override { return !chosen_ || chosen_->wants_bytes(); }
+    bool ends_with_other_end() const override { return chosen_ && chosen_->ends_with_other_end(); }
     void pull(std::string& out, std::size_t enough) override {
         if (chosen_) chosen_->pull(out, enough);
     }
@@ -55,8 +57,11 @@ public:
     void respond(Stream, Response) override {}
     void begin(Stream, Response) override {}
     void write(Stream, Bytes) override {}
+    void write_rope(Stream, RopePtr) override {}
     void finish(Stream) override {}
     void abandon(Stream) override {}
+    void cut(Stream) override {}
+    void decided(Stream, Verdict) override {}
     void body_taken(Stream, std::size_t) override {}
     void upgrade(Stream, std::string) override {}
     void upgrade_raw(Stream, Response) override {}

@@ -238,11 +238,16 @@ TEST_CASE("malformed requests are answered 400 or 431 and the server lives") {
     const char* const bad[] = {
         "nonsense\r\n\r\n",
         "GET / HTTP/9.9\r\n\r\n",
-        "GET  / HTTP/1.1\r\n\r\n",
-        "GET / HTTP/1.1\r\nno colon\r\n\r\n",
-        "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-        "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "GET  / HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        "GET / HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: x\r\n folded: y\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n\tc\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         "\x16\x03\x01\x02\x00\x01",
     };
     for (const char* text : bad) {
@@ -252,7 +257,7 @@ TEST_CASE("malformed requests are answered 400 or 431 and the server lives") {
         CHECK(socket.read_all().starts_with("HTTP/1.1 400 "));
     }
     RawSocket socket(server.server->port());
-    socket.put("GET / HTTP/1.1\r\nX: " + std::string(100'000, 'x'));
+    socket.put("GET / HTTP/1.1\r\nHost: x\r\nX: " + std::string(100'000, 'x'));
     CHECK(socket.read_all().starts_with("HTTP/1.1 431 "));
     TestClient client;
     CHECK(client.get(server.target(), "/").status == 200);
@@ -261,8 +266,8 @@ TEST_CASE("malformed requests are answered 400 or 431 and the server lives") {
 TEST_CASE("requests sent ahead are answered in order, byte by byte or at once") {
     TestServer server(echo);
     const std::string two =
-        "POST /1 HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
-        "GET /2 HTTP/1.1\r\nConnection: close\r\n\r\n";
+        "POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
+        "GET /2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     RawSocket at_once(server.server->port());
     at_once.put(two);
     const std::string answers = at_once.read_all();
@@ -281,7 +286,7 @@ TEST_CASE("a client that asks first is told to go on, and HTTP/1.0 gets no chunk
         responder->finish();
     });
     RawSocket socket(server.server->port());
-    socket.put("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    socket.put("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     CHECK(socket.read_until("\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n");
     socket.put("hi");
     CHECK(socket.read_until("0\r\n\r\n").ends_with("\r\n\r\n2\r\nhi\r\n0\r\n\r\n"));
@@ -302,7 +307,7 @@ TEST_CASE("a handler that drops a request answers 500, and one that drops a stre
     TestClient client;
     CHECK(client.get(server.target(), "/").status == 500);
     RawSocket socket(server.server->port());
-    socket.put("GET /stream HTTP/1.1\r\n\r\n");
+    socket.put("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
     CHECK(socket.read_all().ends_with("4\r\npart\r\n"));
 }
 
@@ -441,9 +446,9 @@ TEST_CASE("a client that dawdles over a request is cut off, others are served me
     options.request_timeout = seconds(1);
     TestServer server(echo, std::move(options));
     RawSocket slow(server.server->port());
-    slow.put("GET / HTTP/1.1\r\nX: ");
+    slow.put("GET / HTTP/1.1\r\nHost: x\r\nX: ");
     RawSocket half(server.server->port());
-    half.put("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf");
+    half.put("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
     RawSocket silent(server.server->port());
     TestClient client;
     CHECK(client.get(server.target(), "/").status == 200);

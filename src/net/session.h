@@ -42,6 +42,8 @@ public:
     /// A part of what was pulled had to wait for room in the socket. False: it is not to be sent
     /// any more, and the connection with it ends.
     virtual bool may_send_rest() { return true; }
+    /// While its bytes are left in the socket: nothing more is done when the other end has closed.
+    virtual bool ends_with_other_end() const { return false; }
     /// True: close the connection once all that was pulled is sent.
     virtual bool finished() const = 0;
     /// The connection is gone (or could not be made). Called once, last.
@@ -58,9 +60,14 @@ public:
     virtual void respond(Stream stream, Response response) = 0;
     virtual void begin(Stream stream, Response head) = 0;
     virtual void write(Stream stream, Bytes piece) = 0;
+    virtual void write_rope(Stream stream, RopePtr rope) = 0;
     virtual void finish(Stream stream) = 0;
     /// The handler gave the request up: an error when nothing was sent yet, else a broken stream.
     virtual void abandon(Stream stream) = 0;
+    /// Breaks a stream and drops what the client has not taken of it.
+    virtual void cut(Stream stream) = 0;
+    /// What the gate says of a request whose body is still to be read.
+    virtual void decided(Stream stream, Verdict verdict) = 0;
     /// So much of a streamed body has been passed on.
     virtual void body_taken(Stream stream, std::size_t bytes) = 0;
     /// From here on the stream carries WebSocket messages.
@@ -70,6 +77,8 @@ public:
     virtual void read_no_faster_than(Stream stream, Backlog onward) = 0;
     virtual void send_message(Stream stream, std::string message) = 0;
     virtual void close_channel(Stream stream) = 0;
+    /// No request is under way, and none has begun to come.
+    virtual bool is_idle() const = 0;
     /// No new requests; finish when those under way are answered.
     virtual void go_away() = 0;
 };

@@ -32,6 +32,9 @@ public:
     /// Starts or answers the closing handshake; nothing can be sent after it.
     void close(std::uint16_t code = 1000);
 
+    /// Bytes of messages that have not come whole.
+    std::size_t held() const { return input_.size() + message_.size(); }
+
     /// Both have said goodbye, or the other broke the rules: close the connection.
     bool finished() const { return finished_; }
 

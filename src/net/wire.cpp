@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -238,9 +240,20 @@ void Wire::tick() {
                                                                   : "timed out while connecting");
     } else if (phase_ == Phase::open && now >= send_deadline_) {
         close("the other end takes nothing");
+    } else if (phase_ == Phase::open && !interest_.read && session_->ends_with_other_end() &&
+               other_end_closed()) {
+        close("the other end closed the connection");
     } else if (phase_ == Phase::open) {
         session_->tick();
     }
+}
+
+/// Also behind bytes that are not read.
+bool Wire::other_end_closed() const {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if (getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+    return info.tcpi_state == TCP_CLOSE_WAIT || info.tcpi_state == TCP_CLOSE;
 }
 
 void Wire::flush_soon() {

@@ -69,6 +69,7 @@ private:
     void set_interest(bool read, bool write);
     void later(void (Wire::*step)());
     void ask_again();
+    bool other_end_closed() const;
     Progress receive(char* data, std::size_t size, std::size_t& got);
     Progress send(const char* data, std::size_t size, std::size_t& sent);
     Progress judge(int result);

@@ -1,14 +1,13 @@
-# test/attacks/conftest.py - what the attack suite shares: the servers of test/e2e, and the sizes of attacks.
-import os
+# test/attacks/conftest.py - the server of test/e2e, for attacks on it: `muster`, `make_muster`. Sizes are a tenth of the measured
+# ones; all of them with MUSTER_ATTACKS=full.
 import pathlib
+import resource
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "test/e2e"))
-E2E = ROOT / "test/e2e/conftest.py"
-FULL = os.environ.get("MUSTER_ATTACKS") == "full"
+for folder in ("test", "test/e2e", "test/attacks"):
+    sys.path.insert(0, str(ROOT / folder))
+from e2e_servers import kubernetes, make_muster, muster, server  # noqa: E402, F401  (fixtures)
 
-
-def size(full: int) -> int:
-    """How large an attack is: as it was measured with MUSTER_ATTACKS=full, else a tenth of that."""
-    return full if FULL else max(1, full // 10)
+# Each connection of an attack is a descriptor of this process.
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)

@@ -1,6 +1,5 @@
 # test/attacks/tenants.py - `muster up` for each way in which pods get their users, and attackers with the role `edit` in it.
 import dataclasses
-import importlib.util
 import os
 import pathlib
 import pwd
@@ -10,21 +9,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import e2e_servers as e2e  # noqa: E402  (in the folder just named)
 
-
-def load_e2e():
-    """test/e2e/conftest.py under a name of its own: `conftest` is this folder's."""
-    sys.path.insert(0, str(ROOT / "test/e2e"))
-    if "e2e_conftest" not in sys.modules:
-        spec = importlib.util.spec_from_file_location("e2e_conftest", ROOT / "test/e2e/conftest.py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["e2e_conftest"] = module
-        spec.loader.exec_module(module)
-    return sys.modules["e2e_conftest"]
-
-
-e2e = load_e2e()
 NODE = "laptop:cpu=8,memory=8118372Ki,pods=110"
 TENANT = "muster-attacks"  # An ordinary user with a range in /etc/subuid.
 NOBODY = 65534             # One without.

@@ -10,6 +10,7 @@
 #include "base/loop.h"
 #include "net/exchange.h"
 #include "net/server_session.h"
+#include "test/fuzz/target.h"
 
 namespace muster::fuzz {
 
@@ -36,6 +37,9 @@ private:
 
 class DeafOutlet : public net::Outlet {
 public:
+    explicit DeafOutlet(std::shared_ptr<net::Standing> standing) {
+        peer_.standing = std::move(standing);
+    }
     void flush_soon() override {}
     void set_deadline(Duration) override {}
     const net::Peer& peer() const override { return peer_; }
@@ -48,19 +52,44 @@ private:
 
 using MakeSession = std::unique_ptr<net::ServerSession> (*)(std::shared_ptr<const net::Rules>);
 
-/// Feeds a connection's bytes in pieces to a session whose handler answers every request.
-inline void feed_session(MakeSession make, std::string_view input) {
-    StillLoop loop;
-    const auto home = std::make_shared<const net::Home>(net::Home{
-        loop, [](const net::Request& request, const std::shared_ptr<net::Responder>& responder) {
-            if (request.headers.get("upgrade") == "websocket") {
-                responder->upgrade_websocket("");
-                return;
-            }
-            net::Response response;
-            response.body = request.body;
-            responder->respond(response);
-        }});
+/// Answers a request whole, in shared pieces, as a stream that ends or breaks, or by an upgrade.
+inline void answer(const net::Request& request, const std::shared_ptr<net::Responder>& responder) {
+    if (request.headers.get("upgrade") == "websocket") {
+        responder->upgrade_websocket("");
+        return;
+    }
+    const auto rope = std::make_shared<net::Rope>();
+    rope->add(request.path);
+    rope->add(request.body, request.body->size());
+    rope->seal();
+    net::Response response;
+    response.body = request.body;
+    if (request.charge) response.account = request.charge->account();
+    switch (request.path.size() % 4) {
+        case 0:
+            return responder->respond(response);
+        case 1:
+            response.rope = rope;
+            return responder->respond(response);
+        default:
+            response.body = nullptr;
+            responder->begin(response);
+            responder->write_rope(rope);
+            responder->write(make_bytes(request.path));
+            return request.path.size() % 4 == 2 ? responder->finish() : responder->cut();
+    }
+}
+
+/// Lets every other path pass.
+inline void decide(const net::Request& head, const std::function<void(net::Verdict)>& decided) {
+    net::Verdict verdict;
+    if (head.path.size() % 2 == 0) verdict.refusal = net::status_response(401, "Unauthorized", "");
+    decided(std::move(verdict));
+}
+
+inline void feed_session(MakeSession make, std::string_view input, StillLoop& loop,
+                         const std::shared_ptr<net::Ledger>& ledger) {
+    const auto home = std::make_shared<const net::Home>(net::Home{loop, answer, decide});
     auto rules = std::make_shared<net::Rules>();
     rules->home = home;
     rules->io = std::make_shared<net::Mailbox>(loop);
@@ -68,7 +97,7 @@ inline void feed_session(MakeSession make, std::string_view input) {
     rules->header_limit = 1 << 14;
     rules->request_timeout = seconds(60);
     rules->idle_timeout = seconds(60);
-    DeafOutlet outlet;
+    DeafOutlet outlet(std::make_shared<net::Standing>(ledger, ledger->account("address")));
     const auto session = make(rules);
     session->opened(outlet);
     std::size_t piece = 1;
@@ -84,6 +113,17 @@ inline void feed_session(MakeSession make, std::string_view input) {
     session->closed("the end");
     loop.run();
     rules->io->close();
+}
+
+/// Feeds a connection's bytes in pieces to a session whose handler answers every request. What was
+/// held for it has been given back at its end.
+inline void feed_session(MakeSession make, std::string_view input) {
+    StillLoop loop;
+    const auto ledger =
+        std::make_shared<net::Ledger>(net::Ledger::Limits{1 << 20, 1 << 16, 1 << 12, 1 << 19, 1});
+    feed_session(make, input, loop, ledger);
+    loop.run();
+    demand(ledger->held() == 0, "nothing is held for a connection that is gone");
 }
 
 }  // namespace muster::fuzz
