@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SUITES = ["unit", "sim", "docs", "kubectl", "kube", "e2e"]
+SUITES = ["unit", "sim", "docs", "kubectl", "attacks", "kube", "e2e"]
 LONGEST = 3600  # Seconds that one command of a suite may take.
 
 

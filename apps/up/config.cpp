@@ -53,8 +53,8 @@ agent::ImageMapping image_of(const std::string& path, const Value& image) {
 agent::HostPath host_path_of(const std::string& path, const Value& value) {
     for (const auto& member : value.members())
         if (member.key != "path" && member.key != "writable")
-            refuse(path, "hostPaths: no such field \"" + member.key +
-                             "\"; there are path and writable");
+            refuse(path,
+                   "hostPaths: no such field \"" + member.key + "\"; there are path and writable");
     const Value& writable = value["writable"];
     if (!value["path"].is_string() || !(writable.is_null() || writable.is_boolean()))
         refuse(path, "hostPaths: each has a path, and may have `writable: true`");

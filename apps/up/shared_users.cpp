@@ -28,13 +28,13 @@ api::AdmissionHook refuse_pods_of_others() {
     return [](const api::AdmissionRequest& request) -> api::Admission {
         const bool removes = request.operation == api::AdmissionRequest::Operation::remove;
         const bool of_status = request.subresource == "status";
-        if (removes || of_status || is_owner(request) || !becomes_pods(*request.kind))
-            return {};
+        if (removes || of_status || is_owner(request) || !becomes_pods(*request.kind)) return {};
         api::Admission refusal;
         refusal.denied = api::Admission::Denial{
-            .text = "pods would run as the user who started Muster, so only that user may make "
-                    "them; give pods users of their own (`muster nodes` says how), or start muster "
-                    "up with --allow-shared-uid",
+            .text =
+                "pods would run as the user who started Muster, so only that user may make "
+                "them; give pods users of their own (`muster nodes` says how), or start muster "
+                "up with --allow-shared-uid",
             .causes = {}};
         return refusal;
     };

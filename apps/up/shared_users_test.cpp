@@ -28,11 +28,12 @@ TEST_CASE("where pods are Muster's own user, others make none, in no way") {
     using Operation = api::AdmissionRequest::Operation;
     const std::string team = "system:serviceaccounts:team";
     for (const std::pair<std::string, std::string>& resource :
-         std::vector<std::pair<std::string, std::string>>{{"", "pods"},
-                                         {"batch", "jobs"},
-                                         {"apps", "deployments"},
-                                         {"ray.io", "rayclusters"},
-                                         {"workload.codeflare.dev", "appwrappers"}}) {
+         std::vector<std::pair<std::string, std::string>>{
+             {"", "pods"},
+             {"batch", "jobs"},
+             {"apps", "deployments"},
+             {"ray.io", "rayclusters"},
+             {"workload.codeflare.dev", "appwrappers"}}) {
         CHECK(is_refused(resource, team, Operation::create));
         CHECK(is_refused(resource, team, Operation::update));
         CHECK_FALSE(is_refused(resource, "system:masters", Operation::create));

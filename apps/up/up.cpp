@@ -129,8 +129,8 @@ Prepared prepare(const UpOptions& options, const DataDirectory& data) {
         log_warning("config", warning);
     for (const agent::HostPath& each : prepared.config.host_paths)
         if (const auto problem = agent::host_path_problem(each.path, data.path()); !problem.empty())
-            throw Error(Reason::bad_request, "--config " + options.config + ": hostPaths: " +
-                                                 each.path + ": " + problem);
+            throw Error(Reason::bad_request, "--config " + options.config +
+                                                 ": hostPaths: " + each.path + ": " + problem);
     for (const std::string& section : prepared.config.process.given)
         log_warning("config", section +
                                   ": without effect: `muster up` serves everything on "

@@ -48,8 +48,9 @@ std::vector<std::string> steps_of(const std::string& path) {
 class Listing {
 public:
     explicit Listing(int folder)
-        : list_(::fdopendir(
-              ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW))) {}
+        : list_(
+              ::fdopendir(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW))) {
+    }
     ~Listing() {
         if (list_) ::closedir(list_);
     }
@@ -134,8 +135,7 @@ Descriptor make_within(int folder, const std::string& path, Reach reach, const P
         for (const bool first : {true, false}) {
             if (open_within(folder, next, reach, O_PATH)) break;
             if (errno != ENOENT) fail("use", path);
-            const Descriptor parent =
-                open_within(folder, done, reach, O_PATH | O_DIRECTORY);
+            const Descriptor parent = open_within(folder, done, reach, O_PATH | O_DIRECTORY);
             if (!parent) fail("use", path);
             if (make_step(parent.get(), steps[i], place, last)) break;
             if (!first || !read_only || !takes_nothing_new(errno)) fail("make", path);
@@ -144,8 +144,7 @@ Descriptor make_within(int folder, const std::string& path, Reach reach, const P
         done = next;
     }
     const bool folder_wanted = place.kind == Place::Kind::folder;
-    Descriptor made =
-        open_within(folder, done, reach, O_PATH | (folder_wanted ? O_DIRECTORY : 0));
+    Descriptor made = open_within(folder, done, reach, O_PATH | (folder_wanted ? O_DIRECTORY : 0));
     if (!made) fail("use", path);
     struct stat status {};
     if (!folder_wanted && ::fstat(made.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
@@ -157,8 +156,9 @@ Descriptor make_within(int folder, const std::string& path, Reach reach, const P
 
 bool list_folder(int folder, std::size_t limit, const std::function<void(const char*)>& each) {
     Listing list(folder);
-    if (!list) throw Error(Reason::internal_error,
-                           std::string("cannot list a folder: ") + std::strerror(errno));
+    if (!list)
+        throw Error(Reason::internal_error,
+                    std::string("cannot list a folder: ") + std::strerror(errno));
     std::size_t count = 0;
     while (const dirent* entry = list.next()) {
         if (++count > limit) return false;
@@ -251,8 +251,8 @@ DiskUse disk_use_within(int folder, const std::string& name) {
 }
 
 std::string read_within(int folder, const std::string& name, std::size_t limit, End end) {
-    const Descriptor fd = open_within(folder, name, Reach::beneath,
-                                      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    const Descriptor fd =
+        open_within(folder, name, Reach::beneath, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     struct stat status {};
     if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
     const auto size = static_cast<std::int64_t>(status.st_size);

@@ -65,9 +65,9 @@ struct Ground {
 
 /// A path of the pieces that attackers use.
 std::string hostile_path(Random& random) {
-    static const char* const pieces[] = {"a",    "b",    "..",   ".",        "",         "out",
-                                         "up",   "root", "fine", "dangling", "loop",     "magic",
-                                         "fds",  "0",    "etc",  "file",     "new",      "secret",
+    static const char* const pieces[] = {"a",    "b",    "..",   ".",        "",       "out",
+                                         "up",   "root", "fine", "dangling", "loop",   "magic",
+                                         "fds",  "0",    "etc",  "file",     "new",    "secret",
                                          "deep", "swap", "x\n",  "\xff",     "outside"};
     std::string path = random.below(8) == 0 ? "/" : "";
     const std::uint64_t steps = 1 + random.below(7);

@@ -12,20 +12,51 @@ namespace {
 using api::Value;
 
 /// In the order of <linux/capability.h>.
-constexpr std::array<std::string_view, 41> kNames = {
-    "chown",           "dac_override",   "dac_read_search", "fowner",       "fsetid",
-    "kill",            "setgid",         "setuid",          "setpcap",      "linux_immutable",
-    "net_bind_service", "net_broadcast", "net_admin",       "net_raw",      "ipc_lock",
-    "ipc_owner",       "sys_module",     "sys_rawio",       "sys_chroot",   "sys_ptrace",
-    "sys_pacct",       "sys_admin",      "sys_boot",        "sys_nice",     "sys_resource",
-    "sys_time",        "sys_tty_config", "mknod",           "lease",        "audit_write",
-    "audit_control",   "setfcap",        "mac_override",    "mac_admin",    "syslog",
-    "wake_alarm",      "block_suspend",  "audit_read",      "perfmon",      "bpf",
-    "checkpoint_restore"};
+constexpr std::array<std::string_view, 41> kNames = {"chown",
+                                                     "dac_override",
+                                                     "dac_read_search",
+                                                     "fowner",
+                                                     "fsetid",
+                                                     "kill",
+                                                     "setgid",
+                                                     "setuid",
+                                                     "setpcap",
+                                                     "linux_immutable",
+                                                     "net_bind_service",
+                                                     "net_broadcast",
+                                                     "net_admin",
+                                                     "net_raw",
+                                                     "ipc_lock",
+                                                     "ipc_owner",
+                                                     "sys_module",
+                                                     "sys_rawio",
+                                                     "sys_chroot",
+                                                     "sys_ptrace",
+                                                     "sys_pacct",
+                                                     "sys_admin",
+                                                     "sys_boot",
+                                                     "sys_nice",
+                                                     "sys_resource",
+                                                     "sys_time",
+                                                     "sys_tty_config",
+                                                     "mknod",
+                                                     "lease",
+                                                     "audit_write",
+                                                     "audit_control",
+                                                     "setfcap",
+                                                     "mac_override",
+                                                     "mac_admin",
+                                                     "syslog",
+                                                     "wake_alarm",
+                                                     "block_suspend",
+                                                     "audit_read",
+                                                     "perfmon",
+                                                     "bpf",
+                                                     "checkpoint_restore"};
 
 constexpr std::array<std::string_view, 14> kUsual = {
-    "chown",  "dac_override",     "fowner",     "fsetid", "kill",        "setgid", "setuid",
-    "setpcap", "net_bind_service", "net_raw",   "sys_chroot", "mknod", "audit_write", "setfcap"};
+    "chown",   "dac_override",     "fowner",  "fsetid",     "kill",  "setgid",      "setuid",
+    "setpcap", "net_bind_service", "net_raw", "sys_chroot", "mknod", "audit_write", "setfcap"};
 
 constexpr Capabilities kAll = (Capabilities{1} << kNames.size()) - 1;
 

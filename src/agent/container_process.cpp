@@ -88,9 +88,9 @@ struct Command {
 };
 
 Command command_of(const api::Value& spec, const api::Value& what, const api::Value& terminal) {
-    Command command{texts_of(what["argv"]), texts_of(spec["env"]), spec["cwd"].text(),
-                    identity_of(spec["identity"]), spec["processes"].integer_or(0),
-                    terminal.boolean_or(false)};
+    Command command{
+        texts_of(what["argv"]),        texts_of(spec["env"]),           spec["cwd"].text(),
+        identity_of(spec["identity"]), spec["processes"].integer_or(0), terminal.boolean_or(false)};
     const auto names_terminal = [](const std::string& each) { return each.starts_with("TERM="); };
     if (command.terminal &&
         std::none_of(command.variables.begin(), command.variables.end(), names_terminal))
@@ -279,7 +279,26 @@ struct ContainerEnds {
     Descriptor output;
     Descriptor error;
     Descriptor terminal;  // Empty: none.
+    Descriptor doors;
 };
+
+/// The ways into this process's container, for those who join it later.
+void give_doors_away(const Descriptor& socket) {
+    const auto open = [](const char* path) {
+        Descriptor fd(::open(path, O_RDONLY | O_CLOEXEC));
+        if (!fd)
+            throw Error(Reason::internal_error,
+                        std::string("cannot open ") + path + ": " + std::strerror(errno));
+        return fd;
+    };
+    const Descriptor root = open("/");
+    const Descriptor mounts = open("/proc/self/ns/mnt");
+    const Descriptor processes = open("/proc/self/ns/pid");
+    const Descriptor groups = open("/proc/self/ns/cgroup");
+    if (!send_message(socket.get(), "doors",
+                      {root.get(), mounts.get(), processes.get(), groups.get()}))
+        throw Error(Reason::internal_error, "the pod's init is gone");
+}
 
 /// A container's first process passes signals on to whatever user its command is.
 Identity identity_of_init() {
@@ -295,19 +314,20 @@ Identity identity_of_init() {
     ::setsid();
     const int status = ends.status.release();
     close_all_but({status, ends.input.get(), ends.output.get(), ends.error.get(),
-                   ends.terminal.get(), confinement.users.get()});
+                   ends.terminal.get(), ends.doors.get(), confinement.users.get()});
     try {
         set_out_of_memory_score(spec);
         enter_groups(groups);
         if (::unshare(CLONE_NEWCGROUP) != 0)
-            throw Error(Reason::internal_error,
-                        std::string("cannot make a namespace of control groups: ") +
-                            std::strerror(errno));
+            throw Error(
+                Reason::internal_error,
+                std::string("cannot make a namespace of control groups: ") + std::strerror(errno));
         enter_root(root_plan_of(spec["root"]));
+        give_doors_away(ends.doors);
+        ends.doors.reset();
         const Command command = command_of(spec, spec, spec["tty"]);
         if (ends.terminal) {
-            ends.output =
-                make_terminal(ends.terminal.get(), owner_of(spec, command.identity));
+            ends.output = make_terminal(ends.terminal.get(), owner_of(spec, command.identity));
             ends.terminal.reset();
         }
         Pipe trouble = make_pipe();
@@ -330,6 +350,7 @@ Identity identity_of_init() {
         ends = {};
         // It lives beside the pod's processes, so it has no more of the machine than they have.
         confine(identity_of_init(), confinement.users, confinement.filter);
+        ::prctl(PR_SET_DUMPABLE, 0);  // They may not look into it either.
         const std::string text = trouble_of(trouble.read);
         say(status, text.empty() ? "started " + std::to_string(child) : "failed " + text);
         const int ended = wait_for(child);
@@ -343,49 +364,29 @@ Identity identity_of_init() {
     ::_exit(0);
 }
 
-int open_process(pid_t pid) {
-    return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-}
-
-/// The processes of this pod, as its init sees them.
-Descriptor own_processes() {
-    Descriptor processes(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!processes)
-        throw Error(Reason::internal_error,
-                    std::string("cannot open the pod's /proc: ") + std::strerror(errno));
-    return processes;
-}
-
-/// Whoever enters a namespace of mounts stands at that namespace's own root, which is not the
-/// container's where Muster itself runs in a chroot. A container that is only being made changes
-/// its root meanwhile, with that of all who stand there: what was opened must still be it.
-void stand_at_root(const Descriptor& processes, pid_t container) {
-    const std::string name = std::to_string(container) + "/root";
-    struct stat own = {};
-    struct stat wanted = {};
-    do {
-        const Descriptor root(
-            ::openat(processes.get(), name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-        if (!root || ::fchdir(root.get()) != 0 || ::chroot(".") != 0 || ::stat("/", &own) != 0 ||
-            ::fstatat(processes.get(), name.c_str(), &wanted, 0) != 0)
-            throw Error(Reason::internal_error,
-                        std::string("cannot enter the container's root: ") + std::strerror(errno));
-    } while (own.st_dev != wanted.st_dev || own.st_ino != wanted.st_ino);
-}
-
-void enter_container(int process, const Joining& joining) {
-    const Descriptor processes = own_processes();
+/// The root comes last: until then this process stands where a namespace of mounts begins, which is
+/// not the container's root where Muster itself runs in a chroot.
+void enter_container(const Joining& joining) {
+    const Doors& doors = joining.doors;
     const bool shared = joining.spec["sharePid"].boolean_or(false);
-    if (::setns(process, CLONE_NEWNS | CLONE_NEWCGROUP | (shared ? 0 : CLONE_NEWPID)) != 0)
+    if (::setns(doors.groups.get(), CLONE_NEWCGROUP) != 0 ||
+        (!shared && ::setns(doors.processes.get(), CLONE_NEWPID) != 0) ||
+        ::setns(doors.mounts.get(), CLONE_NEWNS) != 0 || ::fchdir(doors.root.get()) != 0 ||
+        ::chroot(".") != 0)
         throw Error(Reason::internal_error,
                     std::string("cannot enter the container: ") + std::strerror(errno));
-    stand_at_root(processes, joining.container);
 }
 
 /// The life of what waits for a joined command.
-[[noreturn]] void be_joiner(int process, const Joining& joining, int status) {
+[[noreturn]] void be_joiner(const Joining& joining, int status) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    std::vector<int> kept{process, status, joining.confinement.users.get()};
+    const Doors& doors = joining.doors;
+    std::vector<int> kept{status,
+                          joining.confinement.users.get(),
+                          doors.root.get(),
+                          doors.mounts.get(),
+                          doors.processes.get(),
+                          doors.groups.get()};
     for (const Descriptor& each : joining.descriptors)
         kept.push_back(each.get());
     close_all_but(std::move(kept));
@@ -395,7 +396,7 @@ void enter_container(int process, const Joining& joining) {
         trouble = make_pipe();
         set_out_of_memory_score(joining.spec);
         enter_groups(joining.groups);
-        enter_container(process, joining);
+        enter_container(joining);
         const Command command = command_of(joining.spec, joining.request, joining.request["tty"]);
         const auto given = [&joining](std::size_t at) { return joining.descriptors[at].get(); };
         Descriptor terminal;
@@ -411,8 +412,8 @@ void enter_container(int process, const Joining& joining) {
                 arrange({own, own, own, trouble.write.get(), users});
             else
                 arrange({given(0), given(1), given(2), trouble.write.get(), users});
-            become_command(command, joining.confinement,
-                           users_after_arranging(joining.confinement), kTroubleFd);
+            become_command(command, joining.confinement, users_after_arranging(joining.confinement),
+                           kTroubleFd);
         }
         for (const Descriptor& each : joining.descriptors)
             ::close(each.get());
@@ -428,7 +429,28 @@ void enter_container(int process, const Joining& joining) {
     ::_exit(0);
 }
 
+void join_sockets(Descriptor& ours, Descriptor& theirs) {
+    std::array<int, 2> sockets{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets.data()) != 0)
+        throw Error(Reason::internal_error, std::string("no socket pair: ") + std::strerror(errno));
+    ours.reset(sockets[0]);
+    theirs.reset(sockets[1]);
+}
+
 }  // namespace
+
+Doors receive_doors(const Descriptor& socket) {
+    Doors doors;
+    if (!socket) return doors;
+    set_nonblocking(socket.get());
+    Message message = receive_message(socket.get());
+    if (message.descriptors.size() != 4) return doors;
+    doors.root = std::move(message.descriptors[0]);
+    doors.mounts = std::move(message.descriptors[1]);
+    doors.processes = std::move(message.descriptors[2]);
+    doors.groups = std::move(message.descriptors[3]);
+    return doors;
+}
 
 Started start_container(const api::Value& spec, const std::vector<std::string>& groups,
                         const Confinement& confinement) {
@@ -440,13 +462,9 @@ Started start_container(const api::Value& spec, const std::vector<std::string>& 
         theirs = std::move(to_container ? pipe.read : pipe.write);
     };
     join_ends(started.status, ends.status, false);
+    join_sockets(started.doors, ends.doors);
     if (spec["tty"].boolean_or(false)) {
-        int sockets[2];
-        if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
-            throw Error(Reason::internal_error,
-                        std::string("no socket pair: ") + std::strerror(errno));
-        started.terminal.reset(sockets[0]);
-        ends.terminal.reset(sockets[1]);
+        join_sockets(started.terminal, ends.terminal);
     } else {
         join_ends(started.output, ends.output, false);
         join_ends(started.error, ends.error, false);
@@ -464,12 +482,11 @@ Started start_container(const api::Value& spec, const std::vector<std::string>& 
 }
 
 Started join_container(const Joining& joining) {
-    const Descriptor process(open_process(joining.container));
-    if (!process) throw Error(Reason::not_found, "the container is not running");
+    if (!joining.doors) throw Error(Reason::not_found, "the container is not running");
     Pipe status = make_pipe();
     const pid_t pid = ::fork();
     if (pid < 0) throw Error(Reason::internal_error, "cannot fork");
-    if (pid == 0) be_joiner(process.get(), joining, status.write.release());
+    if (pid == 0) be_joiner(joining, status.write.release());
     Started started;
     started.pid = pid;
     started.status = std::move(status.read);

@@ -21,12 +21,25 @@ struct Started {
     Descriptor input;     // Containers with stdin and without a terminal.
     Descriptor terminal;  // Containers with tty: a socket over which the terminal comes.
     Descriptor status;    // Lines: "started PID", "exited CODE SIGNAL" or "failed TEXT".
+    Descriptor doors;     // Containers: a socket over which a Doors comes before "started".
 };
+
+/// The ways into a container, which its first process gave away before it gave up its rights.
+struct Doors {
+    Descriptor root;
+    Descriptor mounts;  // Its namespaces.
+    Descriptor processes;
+    Descriptor groups;
+
+    explicit operator bool() const { return root && mounts && processes && groups; }
+};
+/// What came over Started::doors; empty when it has not come.
+Doors receive_doors(const Descriptor& socket);
 
 /// What keeps the processes of a pod where they belong.
 struct Confinement {
-    Descriptor users;                  // The pod's user namespace; empty: each has one of its own.
-    std::vector<sock_filter> filter;   // The system calls that they may make.
+    Descriptor users;                 // The pod's user namespace; empty: each has one of its own.
+    std::vector<sock_filter> filter;  // The system calls that they may make.
 };
 
 /// Starts a container: a process in mount and (unless `sharePid`) pid namespaces of its own that
@@ -37,7 +50,7 @@ Started start_container(const api::Value& spec, const std::vector<std::string>& 
 
 /// A command that joins a container.
 struct Joining {
-    pid_t container = -1;  // Its first process.
+    const Doors& doors;
     const api::Value& spec;
     const api::Value& request;  // argv, tty
     const std::vector<std::string>& groups;

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/root_plan.h"
 #include "agent/files.h"
+#include "agent/root_plan.h"
 #include "agent/unix_socket.h"
 #include "base/text.h"
 
@@ -121,6 +121,7 @@ void ContainerRun::start(const CgroupTree& groups, const std::string& pod,
     error = std::move(started.error);
     input = std::move(started.input);
     terminal = std::move(started.terminal);
+    doors_socket = std::move(started.doors);
     for (const Descriptor* each : {&output, &error, &terminal})
         if (*each) set_nonblocking(each->get());
 }
@@ -165,6 +166,8 @@ void ContainerRun::read(Descriptor& from, LogFile::Stream stream) {
 }
 
 void ContainerRun::take_terminal() {
+    if (doors_socket) doors = receive_doors(doors_socket);
+    doors_socket.reset();
     if (!terminal) return;
     Message message = receive_message(terminal.get());
     terminal.reset();

@@ -50,8 +50,10 @@ struct ContainerRun {
     LineReader status{Descriptor()};
     Descriptor output;
     Descriptor error;
-    Descriptor input;     // The end to write to, when the container has a standard input.
-    Descriptor terminal;  // Where its terminal comes from.
+    Descriptor input;         // The end to write to, when the container has a standard input.
+    Descriptor terminal;      // Where its terminal comes from.
+    Descriptor doors_socket;  // Where the ways into it come from,
+    Doors doors;              // which are here once it has started.
     LogFile log;
     RunGroup group;
     std::vector<OutputWatcher> watchers;
@@ -63,7 +65,7 @@ struct ContainerRun {
     void add_polls(std::vector<pollfd>& waits) const;
     /// Takes what it wrote: into the log and to the watchers.
     void drain();
-    /// It has started: its terminal, if it has one, is there.
+    /// It has started: the ways into it are there, and its terminal if it has one.
     void take_terminal();
     void signal(int number) const;
     /// Ends it with all that it has started, and waits for that.

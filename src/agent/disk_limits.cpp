@@ -113,9 +113,9 @@ bool is_low(const DiskSpace& space) {
 
 std::optional<DiskEviction> evict_for_space(const std::map<std::string, PodDiskUse>& uses,
                                             const DiskSpace& space) {
-    const auto most = std::max_element(
-        uses.begin(), uses.end(),
-        [](const auto& a, const auto& b) { return a.second.all() < b.second.all(); });
+    const auto most = std::max_element(uses.begin(), uses.end(), [](const auto& a, const auto& b) {
+        return a.second.all() < b.second.all();
+    });
     if (most == uses.end() || most->second.all() <= 0) return std::nullopt;
     const auto mebibytes = [](std::int64_t bytes) { return std::to_string(bytes >> 20) + "Mi"; };
     return DiskEviction{

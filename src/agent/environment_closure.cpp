@@ -43,12 +43,13 @@ public:
         if (clean.empty() || clean[0] != '/' || every_pod_sees(clean) || has(clean)) return;
         if (seen_.size() >= kMostPaths) return;
         struct stat status {};
-        if (::stat(clean.c_str(), &status) != 0)
-            return note_missing(clean + " is missing");
+        if (::stat(clean.c_str(), &status) != 0) return note_missing(clean + " is missing");
         const mode_t wanted = S_ISDIR(status.st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
         if ((status.st_mode & wanted) != wanted)
-            return note_missing("pods cannot read " + clean + " (their users are not yours): run "
-                                "`chmod -R o+rX " + clean + "`");
+            return note_missing("pods cannot read " + clean +
+                                " (their users are not yours): run "
+                                "`chmod -R o+rX " +
+                                clean + "`");
         seen_.insert(clean);
         waiting_.push_back(clean);
         // Programs may know it by its real name.
@@ -134,8 +135,7 @@ void follow_packages(Closure& closure, const std::string& environment) {
                  !inner && entry != last; entry.increment(inner)) {
                 if (++count > kMostEntries) break;
                 if (entry->path().extension() == ".pth") follow_pth_file(closure, entry->path());
-                if (entry->is_symlink(inner))
-                    closure.add(real_path(entry->path().string()));
+                if (entry->is_symlink(inner)) closure.add(real_path(entry->path().string()));
             }
         }
     }

@@ -57,9 +57,9 @@ TEST_CASE("links of bin/ and lines of .pth files lead to more folders, each once
     ground.link("../../tool/bin/ray", "env/bin/ray");
     ground.link("python3", "env/bin/python");
     make_directories(ground.top + "/project/src");
-    write_file(ground.packages() + "/mine.pth",
-               "# comment\nimport os; os.system('x')\n" + ground.top +
-                   "/project/src\n/not/there\n.\n" + ground.top + "/project/src\n");
+    write_file(ground.packages() + "/mine.pth", "# comment\nimport os; os.system('x')\n" +
+                                                    ground.top + "/project/src\n/not/there\n.\n" +
+                                                    ground.top + "/project/src\n");
     const EnvironmentClosure closure = environment_closure(ground.top + "/env");
     CHECK(closure.paths == Paths{ground.top + "/env", ground.top + "/base", ground.top + "/tool",
                                  ground.top + "/project/src"});

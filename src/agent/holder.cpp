@@ -108,8 +108,8 @@ sockaddr_in inet_address(const std::string& ip, std::string_view port) {
     if (!number || *number < 1 || *number > 65'535 ||
         ::inet_pton(AF_INET, ip.c_str(), &address.sin_addr) != 1) {
         errno = EINVAL;
-        throw Error(Reason::invalid, "\"" + ip + ":" + std::string(port) +
-                                         "\" is no address and port");
+        throw Error(Reason::invalid,
+                    "\"" + ip + ":" + std::string(port) + "\" is no address and port");
     }
     address.sin_port = htons(static_cast<std::uint16_t>(*number));
     return address;
@@ -312,11 +312,11 @@ std::string Holder::about_itself() const {
     const std::string mode = std::string(ground_.rootless ? "rootless " : "rootful ") +
                              (own ? "own " : "shared ") +
                              (groups_.enforces_all() ? "limits " : "nolimits ");
-    const std::string limits = groups_.enforces_all()
-                                   ? "limits of cpu and memory are enforced through cgroup " +
-                                         std::string(groups_.version == CgroupVersion::two ? "v2"
-                                                                                            : "v1")
-                                   : groups_.problem;
+    const std::string limits =
+        groups_.enforces_all()
+            ? "limits of cpu and memory are enforced through cgroup " +
+                  std::string(groups_.version == CgroupVersion::two ? "v2" : "v1")
+            : groups_.problem;
     return mode + limits + "\n" + ground_.users_problem;
 }
 

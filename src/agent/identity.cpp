@@ -61,12 +61,21 @@ void change_ids(const Identity& identity) {
              std::to_string(identity.group));
 }
 
-/// Nothing that is executed later can have more than `wanted`, and only root has any of it.
-void keep_only(Capabilities wanted, bool root) {
-    for (int number = 0; number < kCapabilityNumbers; ++number)
-        if ((wanted >> number & 1) == 0)
-            ::prctl(PR_CAPBSET_DROP, static_cast<unsigned long>(number), 0, 0, 0);
+/// Nothing that is executed later can have more than `wanted`. A process that is not root any more
+/// has no right to say so.
+void bound(Capabilities wanted) {
+    for (int number = 0; number < kCapabilityNumbers; ++number) {
+        if ((wanted >> number & 1) != 0) continue;
+        // EINVAL: the kernel does not know such a capability.
+        if (::prctl(PR_CAPBSET_DROP, static_cast<unsigned long>(number), 0, 0, 0) != 0 &&
+            errno != EINVAL)
+            fail("cannot give up capabilities");
+    }
     ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+}
+
+/// Only root has any of `wanted`.
+void keep_only(Capabilities wanted, bool root) {
     const Capabilities held = root ? wanted : 0;
     __user_cap_header_struct header{};
     header.version = _LINUX_CAPABILITY_VERSION_3;
@@ -118,12 +127,12 @@ Identity identity_of(const Value& value) {
 }
 
 void become(const Identity& identity, const Descriptor& users) {
-    if (users) {
+    if (users)
         enter_user_namespace(users);
-        change_ids(identity);
-    } else {
+    else
         make_own_namespace(identity);
-    }
+    bound(identity.capabilities);
+    if (users) change_ids(identity);
     keep_only(identity.capabilities, identity.user == 0);
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail("cannot give up privileges");
 }

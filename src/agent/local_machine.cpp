@@ -75,16 +75,14 @@ void write_incoming(const std::string& directory, const Machine::PodFiles& files
     make_directories(incoming, 0700);
     Value folders = Value::array();
     for (const Machine::PodFiles::Folder& folder : files.folders)
-        folders.push(Value::object(
-            {{"path", folder.path}, {"mode", folder.mode}, {"group", folder.group}}));
+        folders.push(
+            Value::object({{"path", folder.path}, {"mode", folder.mode}, {"group", folder.group}}));
     Value list = Value::array();
     for (const Machine::PodFiles::File& file : files.files) {
         const std::string from = std::to_string(list.size());
         replace_file(incoming + "/" + from, file.content, 0600);
-        list.push(Value::object({{"from", from},
-                                 {"path", file.path},
-                                 {"mode", file.mode},
-                                 {"group", file.group}}));
+        list.push(Value::object(
+            {{"from", from}, {"path", file.path}, {"mode", file.mode}, {"group", file.group}}));
     }
     const Value whole = Value::object({{"namespace", files.ns},
                                        {"ids", to_value(files.ids)},
@@ -327,8 +325,8 @@ void LocalMachine::clear(std::vector<std::string> paths) {
             try {
                 network_.remove_of_pods(path);
             } catch (const Error& error) {
-                log_warning("agent", "files of an ended pod stay on the disk: " +
-                                         std::string(error.what()));
+                log_warning("agent",
+                            "files of an ended pod stay on the disk: " + std::string(error.what()));
             }
         }
     });

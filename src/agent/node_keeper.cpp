@@ -147,8 +147,7 @@ Value make_node_status(const NodeDeclaration& node, const MachineFacts& facts,
          condition(before, now, "Ready", "True", "KubeletReady",
                    "the Muster agent runs pods as processes of this machine"),
          condition(before, now, "muster.dev/LimitsEnforced", limits.enforced ? "True" : "False",
-                   limits.enforced ? "LimitsAreEnforced" : "LimitsAreNotEnforced",
-                   limits.sentence),
+                   limits.enforced ? "LimitsAreEnforced" : "LimitsAreNotEnforced", limits.sentence),
          condition(before, now, "muster.dev/PodsHaveOwnUsers",
                    users.kind == PodUsers::own ? "True" : "False",
                    users.kind == PodUsers::own ? "UsersByNamespace" : "SharedUser",
@@ -233,8 +232,7 @@ void NodeKeeper::declare(const NodeDeclaration& node) {
 void NodeKeeper::tell_status(const NodeDeclaration& node, const Value& before) {
     const api::Key key{kNodes.resource, "", node.name};
     const Value status = make_node_status(node, facts_, address_of(node.name), options_.version,
-                                          network_.limits(), network_.users(), before,
-                                          loop_.now());
+                                          network_.limits(), network_.users(), before, loop_.now());
     const auto alive = std::weak_ptr<int>(alive_);
     // Capacity is replaced as a whole: a resource that is no longer declared must go.
     Value replaced = status;

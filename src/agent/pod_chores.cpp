@@ -40,8 +40,8 @@ Ownership owner_of(const IdMap& ids, const Value& value) {
 }
 
 void give(int file, const Ownership& owner, mode_t mode, const std::string& path) {
-    if (owner.user >= 0 && ::fchown(file, static_cast<uid_t>(owner.user),
-                                    static_cast<gid_t>(owner.group)) != 0)
+    if (owner.user >= 0 &&
+        ::fchown(file, static_cast<uid_t>(owner.user), static_cast<gid_t>(owner.group)) != 0)
         fail("cannot give " + path + " to the pod");
     if (::fchmod(file, mode) != 0) fail("cannot set the mode of " + path);
 }
@@ -80,8 +80,7 @@ void move_file(int pod, int incoming, const Value& file, const IdMap& ids) {
 }  // namespace
 
 void fill_pod(const std::string& directory, const IdMap& ids) {
-    const auto parsed =
-        api::parse_json(read_file(directory + "/incoming/list.json").value_or(""));
+    const auto parsed = api::parse_json(read_file(directory + "/incoming/list.json").value_or(""));
     const auto* list = std::get_if<api::Parsed>(&parsed);
     if (!list) throw Error(Reason::bad_request, "there is no list of the pod's files");
     const Descriptor pod = open_trusted(directory);
@@ -109,15 +108,16 @@ Value pod_disk_use(const std::string& directory) {
     const Descriptor pod = open_trusted(directory);
     const auto names = [&pod](const char* folder) {
         std::vector<std::string> found;
-        const Descriptor at = open_within(pod.get(), folder, Reach::beneath,
-                                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+        const Descriptor at =
+            open_within(pod.get(), folder, Reach::beneath, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
         if (at)
-            list_folder(at.get(), 100'000, [&found](const char* name) { found.emplace_back(name); });
+            list_folder(at.get(), 100'000,
+                        [&found](const char* name) { found.emplace_back(name); });
         return found;
     };
     const auto use = [&pod](const std::string& folder, const std::string& name) {
-        const Descriptor at = open_within(pod.get(), folder, Reach::beneath,
-                                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+        const Descriptor at =
+            open_within(pod.get(), folder, Reach::beneath, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
         return at ? disk_use_within(at.get(), name).bytes : 0;
     };
     Value volumes = Value::object();

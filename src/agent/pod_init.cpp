@@ -23,8 +23,8 @@
 #include "agent/container_process.h"
 #include "agent/container_run.h"
 #include "agent/files.h"
-#include "agent/user_namespace.h"
 #include "agent/unix_socket.h"
+#include "agent/user_namespace.h"
 #include "api/json.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -239,9 +239,9 @@ void PodInit::join(int client, const api::Value& request, Message& message) {
             throw Error(Reason::not_found, "the container is not running");
         if (message.descriptors.size() != (request["tty"].boolean_or(false) ? 1U : 3U))
             throw Error(Reason::bad_request, "an exec comes with three descriptors, or a socket");
-        Started started = join_container({container->pid, container->spec, request,
-                                          container->group.folders, confinement_,
-                                          message.descriptors});
+        Started started =
+            join_container({container->doors, container->spec, request, container->group.folders,
+                            confinement_, message.descriptors});
         execs_.push_back({id, container->name, started.pid, LineReader(std::move(started.status)),
                           client, false});
     } catch (const Error& error) {
@@ -321,6 +321,7 @@ void PodInit::end_container(ContainerRun& container, std::int64_t code, std::int
     container.drain();
     container.watchers.clear();
     container.input.reset();
+    container.doors = {};
     container.log.finish(present());
     container.running = false;
     container.state.set("finished", present().since_epoch);
@@ -414,8 +415,8 @@ Descriptor prepare_pod(const api::Value& sandbox) {
             options += ",size=" + std::to_string(volume["size"].integer_or(0));
         if (::mount("tmpfs", volume["path"].text().c_str(), "tmpfs", MS_NOSUID | MS_NODEV,
                     options.c_str()) != 0)
-            throw Error(Reason::internal_error, "cannot mount a volume in memory: " +
-                                                    std::string(std::strerror(errno)));
+            throw Error(Reason::internal_error,
+                        "cannot mount a volume in memory: " + std::string(std::strerror(errno)));
     }
     return ids.empty() ? Descriptor() : make_user_namespace(ids);
 }

@@ -10,7 +10,8 @@
 namespace muster::agent {
 
 /// The sentence for the container's status and the pod's event: what is not supported and what to
-/// do instead; empty when nothing of it is asked for. `users`: whether pods have users of their own.
+/// do instead; empty when nothing of it is asked for. `users`: whether pods have users of their
+/// own.
 std::string refusal_of(const api::Value& pod, const api::Value& container, PodUsers users);
 
 }  // namespace muster::agent

@@ -55,7 +55,7 @@ struct ContainerSeen {
 
 /// Why the agent ends a pod by itself; its status says so for good.
 struct Verdict {
-    std::string reason;   // DeadlineExceeded, Evicted
+    std::string reason;  // DeadlineExceeded, Evicted
     std::string message;
     std::optional<Duration> grace;  // Instead of the pod's own.
 };

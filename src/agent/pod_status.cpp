@@ -124,8 +124,8 @@ Value StatusMaker::container_status(const ContainerSpec& spec) const {
     const ContainerSeen& container = seen_of(seen_, spec.name);
     Value status = Value::object({{"name", spec.name}});
     status.set("state", state_of(spec, container));
-    const bool restarting = container.phase == Phase::exited && container.ended &&
-                            !seen_.verdict && wants_restart(pod_, spec, container) &&
+    const bool restarting = container.phase == Phase::exited && container.ended && !seen_.verdict &&
+                            wants_restart(pod_, spec, container) &&
                             seen_.sandbox == PodSeen::Sandbox::up;
     Value last = Value::object();
     if (restarting)

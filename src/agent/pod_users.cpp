@@ -57,8 +57,8 @@ bool PodUserTable::lock_range(std::int64_t range) {
 
 IdMap PodUserTable::map_for(const std::string& ns, const IdsWanted& wanted,
                             const std::set<std::string>& busy) {
-    const IdMap map = table_.map_for(ns, wanted, busy,
-                                     [this](std::int64_t range) { return lock_range(range); });
+    const IdMap map =
+        table_.map_for(ns, wanted, busy, [this](std::int64_t range) { return lock_range(range); });
     const std::string now = api::to_json(table_.to_value());
     // What a namespace was given is on disk before a file belongs to it.
     if (now != written_ && !map.empty()) {

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "agent/agent.h"
-#include "agent/root_plan.h"
 #include "agent/environment.h"
 #include "agent/gpus.h"
 #include "agent/machine.h"
 #include "agent/pod_plan.h"
 #include "agent/pod_seen.h"
 #include "agent/pod_sources.h"
+#include "agent/root_plan.h"
 #include "agent/volumes.h"
 #include "kube/cache.h"
 
@@ -133,8 +133,8 @@ private:
     VolumesPlan volumes_;
     IdMap ids_;                                     // Of the pod's users.
     std::map<std::string, std::uint64_t> written_;  // Hashes of its files, by path.
-    int fetching_ = 0;        // Requests under way.
-    bool preparing_ = false;  // Until all of them are answered.
+    int fetching_ = 0;                              // Requests under way.
+    bool preparing_ = false;                        // Until all of them are answered.
     std::string told_problem_;
 
     std::uint64_t told_status_ = 0;  // Its hash.

@@ -207,9 +207,10 @@ Machine::PodFiles PodWorker::files() const {
     files.ns = pod["metadata"]["namespace"].text();
     files.ids = ids_wanted(pod);
     files.folders = {{"etc"}, {"volumes"}};
-    files.files = {{"etc/resolv.conf", resolv_text(pod, read_file("/etc/resolv.conf").value_or(""))},
-                   {"etc/hosts", hosts_text(pod, address_)},
-                   {"etc/hostname", hostname_of(pod) + "\n"}};
+    files.files = {
+        {"etc/resolv.conf", resolv_text(pod, read_file("/etc/resolv.conf").value_or(""))},
+        {"etc/hosts", hosts_text(pod, address_)},
+        {"etc/hostname", hostname_of(pod) + "\n"}};
     for (const VolumePlan& volume : volumes_.volumes) {
         if (volume.kind == VolumePlan::Kind::machine_path) continue;
         const std::string path = "volumes/" + volume.name;

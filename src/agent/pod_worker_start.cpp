@@ -5,9 +5,9 @@
 
 #include "agent/cgroup.h"
 #include "agent/environment.h"
+#include "agent/environment_closure.h"
 #include "agent/files.h"
 #include "agent/identity.h"
-#include "agent/environment_closure.h"
 #include "agent/image_map.h"
 #include "agent/out_of_memory.h"
 #include "agent/pod_worker.h"
@@ -99,18 +99,18 @@ void PodWorker::start_run(const std::string& name) {
     record("Normal", "Created", "Created container: " + name);
     host_.machine.start(
         uid_, name, seen.attempt,
-        Value::object({{"argv", words},
-                       {"env", variables},
-                       {"cwd", root.working_directory},
-                       {"root", to_value(root)},
-                       {"limits", to_value(limits)},
-                       {"identity", to_value(identity)},
-                       {"processes", host_.options.pids_limit},
-                       {"oomScoreAdj", out_of_memory_score(object_->value, container,
-                                                           memory_of_node())},
-                       {"stdin", container["stdin"]},
-                       {"tty", container["tty"]},
-                       {"sharePid", object_->value["spec"]["shareProcessNamespace"]}}));
+        Value::object(
+            {{"argv", words},
+             {"env", variables},
+             {"cwd", root.working_directory},
+             {"root", to_value(root)},
+             {"limits", to_value(limits)},
+             {"identity", to_value(identity)},
+             {"processes", host_.options.pids_limit},
+             {"oomScoreAdj", out_of_memory_score(object_->value, container, memory_of_node())},
+             {"stdin", container["stdin"]},
+             {"tty", container["tty"]},
+             {"sharePid", object_->value["spec"]["shareProcessNamespace"]}}));
 }
 
 void PodWorker::run_hook(const std::string& name, const char* field,

@@ -68,14 +68,14 @@ constexpr const char* kAllowed[] = {
     "sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler", "sched_yield",
     "seccomp", "set_robust_list", "set_thread_area", "set_tid_address", "setpgid", "setpriority",
     "setrlimit", "setsid", "sigaltstack", "signal", "sigprocmask", "sigreturn", "sigsuspend",
-    "sysinfo", "tgkill", "times", "tkill", "ugetrlimit", "uname", "uretprobe", "vfork",
-    "wait4", "waitid", "waitpid",
+    "sysinfo", "tgkill", "times", "tkill", "ugetrlimit", "uname", "uretprobe", "vfork", "wait4",
+    "waitid", "waitpid",
     // Users and groups, which mean something inside the pod's user namespace only.
     "getegid", "getegid32", "geteuid", "geteuid32", "getgid", "getgid32", "getgroups",
     "getgroups32", "getresgid", "getresgid32", "getresuid", "getresuid32", "getuid", "getuid32",
     "setfsgid", "setfsgid32", "setfsuid", "setfsuid32", "setgid", "setgid32", "setgroups",
-    "setgroups32", "setregid", "setregid32", "setresgid", "setresgid32", "setresuid",
-    "setresuid32", "setreuid", "setreuid32", "setuid", "setuid32",
+    "setgroups32", "setregid", "setregid32", "setresgid", "setresgid32", "setresuid", "setresuid32",
+    "setreuid", "setreuid32", "setuid", "setuid32",
     // Time.
     "alarm", "clock_getres", "clock_getres_time64", "clock_gettime", "clock_gettime64",
     "clock_nanosleep", "clock_nanosleep_time64", "getitimer", "gettimeofday", "nanosleep",

@@ -39,8 +39,14 @@ std::string find_mapper(const std::string& name) {
 /// Runs newuidmap or newgidmap for a process; true when it has mapped.
 bool run_mapper(const std::string& program, pid_t process, std::int64_t own,
                 const SubordinateRange& range) {
-    std::vector<std::string> words{program, std::to_string(process), "0", std::to_string(own), "1",
-                                   "1", std::to_string(range.first), std::to_string(range.count)};
+    std::vector<std::string> words{program,
+                                   std::to_string(process),
+                                   "0",
+                                   std::to_string(own),
+                                   "1",
+                                   "1",
+                                   std::to_string(range.first),
+                                   std::to_string(range.count)};
     std::vector<char*> arguments;
     for (std::string& word : words)
         arguments.push_back(word.data());
@@ -191,8 +197,9 @@ OwnNamespace enter_own_user_namespace() {
     // Nothing was mapped, or only the users were: then this process must say so itself.
     if (read_file("/proc/self/uid_map").value_or("").empty()) {
         map_only_self(uid, gid);
-        return {0, "newuidmap refused the range of this user in /etc/subuid: see that it is set-uid "
-                   "root, or has CAP_SETUID, and that no_new_privs is not set"};
+        return {0,
+                "newuidmap refused the range of this user in /etc/subuid: see that it is set-uid "
+                "root, or has CAP_SETUID, and that no_new_privs is not set"};
     }
     throw Error(Reason::forbidden,
                 "newgidmap refused the range of this user in /etc/subgid: see that it is set-uid "

@@ -45,8 +45,8 @@ std::vector<IdExtent> extents_of(const Value& list) {
     for (const Value& each : list.items()) {
         const auto& numbers = each.items();
         if (numbers.size() != 3) continue;
-        extents.push_back({numbers[0].integer_or(0), numbers[1].integer_or(0),
-                           numbers[2].integer_or(0)});
+        extents.push_back(
+            {numbers[0].integer_or(0), numbers[1].integer_or(0), numbers[2].integer_or(0)});
     }
     return extents;
 }
@@ -164,8 +164,8 @@ void IdTable::restore(const Value& known) {
     for (const auto& [ns, entry] : known["namespaces"].members()) {
         Given given;
         given.range = entry["range"].integer_or(-1);
-        if (ranges && (given.range < 0 || given.range >= supply_.count ||
-                       !taken.insert(given.range).second))
+        if (ranges &&
+            (given.range < 0 || given.range >= supply_.count || !taken.insert(given.range).second))
             continue;
         given.users = singles_of(entry["users"], singles);
         given.groups = singles_of(entry["groups"], singles);
@@ -184,9 +184,8 @@ Value IdTable::to_value() const {
         if (given.range >= 0) entry.set("range", given.range);
         namespaces.set(ns, std::move(entry));
     }
-    return Value::object(
-        {{"kind", supply_.kind == IdSupply::Kind::ranges ? "ranges" : "singles"},
-         {"namespaces", namespaces}});
+    return Value::object({{"kind", supply_.kind == IdSupply::Kind::ranges ? "ranges" : "singles"},
+                          {"namespaces", namespaces}});
 }
 
 /// Takes all from the namespace that was served longest ago. False when every one is busy.

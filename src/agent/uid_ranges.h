@@ -78,8 +78,8 @@ public:
     /// The map for a pod of the namespace; what it wants anew is given to it. When all is given
     /// away, the namespace that was served longest ago and is not in `busy` loses its own. Throws
     /// Error when nothing is left.
-    IdMap map_for(const std::string& ns, const IdsWanted& wanted,
-                  const std::set<std::string>& busy, const MayTake& may_take);
+    IdMap map_for(const std::string& ns, const IdsWanted& wanted, const std::set<std::string>& busy,
+                  const MayTake& may_take);
 
     const IdSupply& supply() const { return supply_; }
 

@@ -78,8 +78,9 @@ TEST_CASE("what was given is remembered, and what cannot be is not believed") {
     again.restore(table.to_value());
     CHECK(again.map_for("b", ids({70'000}), {}, kAny) == before);
     IdTable hostile(kTwoRanges);
-    hostile.restore(yaml("{kind: ranges, namespaces: {a: {range: 0}, b: {range: 0}, c: {range: 9}, "
-                         "d: {range: -5}, e: 7}}"));
+    hostile.restore(
+        yaml("{kind: ranges, namespaces: {a: {range: 0}, b: {range: 0}, c: {range: 9}, "
+             "d: {range: -5}, e: 7}}"));
     std::set<std::int64_t> roots;
     for (const char* ns : {"a", "b"})
         roots.insert(outside_of(hostile.map_for(ns, ids({}), {}, kAny).users, 0));
@@ -114,8 +115,8 @@ TEST_CASE("a pod names ids in all its security contexts") {
 
 TEST_CASE("root's ranges are nobody else's") {
     const IdSupply supply = ranges_of_root();
-    CHECK(supply.first_user > 600'100'000);      // useradd
-    CHECK(supply.first_user > 0x6FFFFFFF);       // systemd-nspawn
+    CHECK(supply.first_user > 600'100'000);                          // useradd
+    CHECK(supply.first_user > 0x6FFFFFFF);                           // systemd-nspawn
     CHECK(supply.first_user + supply.count * 65'536 <= 0x7FFE0000);  // systemd's foreign ids
 }
 

@@ -94,8 +94,7 @@ Descriptor make_user_namespace(const IdMap& map) {
 }
 
 void enter_user_namespace(const Descriptor& users) {
-    if (::setns(users.get(), CLONE_NEWUSER) != 0)
-        fail("cannot enter the pod's user namespace");
+    if (::setns(users.get(), CLONE_NEWUSER) != 0) fail("cannot enter the pod's user namespace");
     if (::setgroups(0, nullptr) != 0 || ::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0)
         fail("cannot become a user of the pod");
 }

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "agent/root_plan.h"
 #include "agent/agent.h"
 #include "agent/environment.h"
 #include "agent/pod_sources.h"
+#include "agent/root_plan.h"
 #include "api/value.h"
 
 namespace muster::agent {
@@ -42,8 +42,8 @@ VolumesPlan plan_volumes(const api::Value& pod, const Sources& sources, const Po
 /// Finds the allowed path that each hostPath is in; one that is in none is the plan's problem.
 void admit_machine_paths(VolumesPlan& plan, const std::vector<HostPath>& allowed);
 
-/// What a container mounts, shortest path first. Volumes are in `folder`/NAME; subPath is inside the
-/// volume, and a subPathExpr is expanded with the container's variables.
+/// What a container mounts, shortest path first. Volumes are in `folder`/NAME; subPath is inside
+/// the volume, and a subPathExpr is expanded with the container's variables.
 std::vector<BindMount> plan_mounts(const api::Value& container, const VolumesPlan& volumes,
                                    const std::string& folder, const Variables& variables);
 

@@ -101,16 +101,17 @@ void take(std::string_view input) {
 }  // namespace
 
 Target pod_paths_target() {
-    return {"pod_paths",
-            {R"json({"spec":{"volumes":[{"name":"v","emptyDir":{}},{"name":"h","hostPath":{"path":"/srv/models/../../etc"}},
+    return {
+        "pod_paths",
+        {R"json({"spec":{"volumes":[{"name":"v","emptyDir":{}},{"name":"h","hostPath":{"path":"/srv/models/../../etc"}},
              {"name":"d","downwardAPI":{"items":[{"path":"a/../../b","fieldRef":{"fieldPath":"metadata.name"}}]}}],
              "containers":[{"name":"main","volumeMounts":[{"name":"v","mountPath":"/x","subPath":"../.."},
              {"name":"h","mountPath":"x","subPathExpr":"$(A)","readOnly":false}]}]}})json",
-             R"json({"spec":{"securityContext":{"runAsUser":65533,"fsGroup":70000,"supplementalGroups":[65280,1,4294967295]},
+         R"json({"spec":{"securityContext":{"runAsUser":65533,"fsGroup":70000,"supplementalGroups":[65280,1,4294967295]},
              "volumes":[{"name":"../../x","emptyDir":{}}],"containers":[{"name":"../main"}]}})json",
-             R"json({"spec":{"volumes":[{"name":"h","hostPath":{"path":"/srv/scratch/a"}}],
+         R"json({"spec":{"volumes":[{"name":"h","hostPath":{"path":"/srv/scratch/a"}}],
              "initContainers":[{"name":"i","volumeMounts":[{"name":"h","mountPath":"/h"}]}]}})json"},
-            take};
+        take};
 }
 
 }  // namespace muster::fuzz
