@@ -17,6 +17,7 @@
 #include "agent/unix_socket.h"
 #include "api/json.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -96,8 +97,8 @@ void Network::reopen() {
     own();
 }
 
-/// Finds the holder, or starts it; is its owner then.
-void Network::own() {
+/// Finds the holder, or starts it.
+Descriptor Network::reach_holder() const {
     Descriptor owner = connect_unix(directory_, "holder.sock");
     for (int tries = 0; !owner; ++tries) {
         const std::string said = spawn_holder(directory_);
@@ -115,12 +116,34 @@ void Network::own() {
             throw Error(Reason::internal_error,
                         "the holder of the pods' namespaces cannot be reached");
     }
+    return owner;
+}
+
+/// Is the owner of the holder from now on. One that an older Muster started cannot keep pods apart
+/// as this one does: it ends with its pods, which are started again in a new one.
+void Network::own() {
+    Descriptor owner = reach_holder();
     send_message(owner.get(), "own");
-    const Message answer = receive_message(owner.get());
-    const auto lines = split(answer.text, '\n');
+    if (!take_description(receive_message(owner.get()).text)) {
+        log_warning("agent", "the pods' network is of an older Muster: it is made anew, and the pods "
+                             "that ran in it are started again");
+        send_message(owner.get(), "end");
+        while (receive_message(owner.get()).kind == Message::Kind::message) {
+        }
+        owner = reach_holder();
+        send_message(owner.get(), "own");
+        if (!take_description(receive_message(owner.get()).text))
+            throw Error(Reason::internal_error,
+                        "the holder of the pods' namespaces does not answer");
+    }
+    owner_fd_ = owner.release();
+}
+
+/// False when the answer to "own" is not one of this version; see holder.h.
+bool Network::take_description(const std::string& answer) {
+    const auto lines = split(answer, '\n');
     const auto words = split(lines[0], ' ');
-    if (words.size() < 4 || words[0] != "ok" || lines.size() < 2)
-        throw Error(Reason::internal_error, "the holder of the pods' namespaces does not answer");
+    if (words.size() < 4 || words[0] != "ok" || lines.size() < 2) return false;
     rootless_ = words[1] == "rootless";
     users_.kind = words[2] == "own" ? PodUsers::own : PodUsers::shared;
     limits_.enforced = words[3] == "limits";
@@ -134,7 +157,7 @@ void Network::own() {
             : "all pods run as Muster's own user, and only the list of what they see keeps them "
               "from its files: " +
                   std::string(lines[1]);
-    owner_fd_ = owner.release();
+    return true;
 }
 
 std::string Network::ask(const std::string& message, int* received_fd) const {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/descriptor.h"
 #include "agent/identity.h"
 #include "agent/uid_ranges.h"
 #include "api/value.h"
@@ -96,6 +97,8 @@ public:
 private:
     explicit Network(std::string directory) : directory_(std::move(directory)) {}
     void own();
+    Descriptor reach_holder() const;
+    bool take_description(const std::string& answer);
     std::string ask(const std::string& message, int* received_fd) const;
 
     std::string directory_;
