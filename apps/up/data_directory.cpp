@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include <fcntl.h>
 #include <pwd.h>
@@ -40,6 +41,16 @@ void make_private_folder(const std::string& path) {
     if (made) chmod(path.c_str(), 0700);
 }
 
+/// Root of a user namespace takes files of the machine's root for a stranger's.
+bool is_root_of_machine() {
+    std::ifstream map("/proc/self/uid_map");
+    std::int64_t inside = -1;
+    std::int64_t outside = -1;
+    std::int64_t count = 0;
+    map >> inside >> outside >> count;
+    return inside == 0 && outside == 0 && count == 4'294'967'295;
+}
+
 /// Who owns the folder, or one above it, or may write there, could put another one with other keys
 /// in its place. Asked of what is there of the path, links followed; of those above when we are
 /// root.
@@ -47,7 +58,8 @@ void check_owners(const std::string& path, uid_t us) {
     std::error_code failed;
     std::filesystem::path folder = std::filesystem::weakly_canonical(path, failed);
     if (failed) refuse("cannot use the folder " + path + ": " + failed.message());
-    for (bool is_above = false; us == 0 || !is_above; is_above = true) {
+    const bool looks_above = us == 0 && is_root_of_machine();
+    for (bool is_above = false; looks_above || !is_above; is_above = true) {
         struct stat found {};
         const bool there = stat(folder.c_str(), &found) == 0;
         const std::string name = folder.string();

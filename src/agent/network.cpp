@@ -125,8 +125,9 @@ void Network::own() {
     Descriptor owner = reach_holder();
     send_message(owner.get(), "own");
     if (!take_description(receive_message(owner.get()).text)) {
-        log_warning("agent", "the pods' network is of an older Muster: it is made anew, and the pods "
-                             "that ran in it are started again");
+        log_warning("agent",
+                    "the pods' network is of an older Muster: it is made anew, and the pods "
+                    "that ran in it are started again");
         send_message(owner.get(), "end");
         while (receive_message(owner.get()).kind == Message::Kind::message) {
         }

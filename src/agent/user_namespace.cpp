@@ -67,6 +67,10 @@ public:
 private:
     [[noreturn]] static void occupy(int told) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        // The kernel makes no user namespaces in a chroot, where Muster itself may run. Entering
+        // one's own mount namespace leads to its root.
+        const Descriptor mounts(::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC));
+        if (mounts) ::setns(mounts.get(), CLONE_NEWNS);
         const int fault = ::unshare(CLONE_NEWUSER) == 0 ? 0 : errno;
         (void)!::write(told, &fault, sizeof(fault));
         for (;;)
