@@ -81,8 +81,10 @@ void Agent::State::start() {
 std::vector<DiskKeeper::Pod> Agent::State::running_pods() const {
     std::vector<DiskKeeper::Pod> pods;
     for (const auto& [uid, worker] : workers)
-        if (worker->seen().sandbox == PodSeen::Sandbox::up)
-            pods.push_back({uid, machine.pod_directory(uid), worker->pod()});
+        if (const PodSeen& seen = worker->seen();
+            seen.sandbox == PodSeen::Sandbox::up || seen.sandbox == PodSeen::Sandbox::ending)
+            pods.push_back({uid, machine.pod_directory(uid), worker->pod(),
+                            seen.verdict.has_value() || seen.sandbox == PodSeen::Sandbox::ending});
     return pods;
 }
 
@@ -304,10 +306,13 @@ void Agent::end_all(Duration most, std::function<void()> done) {
     State& state = *state_;
     state.stopped = true;
     state.watchers.clear();
-    state.disk.reset();
-    std::vector<PodWorker*> running;
-    for (const auto& [uid, worker] : state.workers)
-        if (worker->seen().sandbox == PodSeen::Sandbox::up) running.push_back(worker.get());
+    if (state.disk) state.disk->stop();
+    std::vector<PodWorker*> running;  // Or about to run, or being ended.
+    for (const auto& [uid, worker] : state.workers) {
+        const PodSeen::Sandbox sandbox = worker->seen().sandbox;
+        if (sandbox != PodSeen::Sandbox::none && sandbox != PodSeen::Sandbox::gone)
+            running.push_back(worker.get());
+    }
     state.ending = static_cast<int>(running.size());
     if (running.empty()) return state.loop.post(std::move(done));
     log_info("agent", "waiting for " + std::to_string(running.size()) +

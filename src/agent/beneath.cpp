@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,7 @@ namespace muster::agent {
 namespace {
 
 constexpr int kBusyTries = 64;
-constexpr std::size_t kLongPath = 2000;
+constexpr std::size_t kLongPath = 200;
 constexpr std::int64_t kMostFiles = 5'000'000;  // What is counted at most.
 
 [[noreturn]] void fail(const std::string& what, const std::string& path) {
@@ -103,6 +104,42 @@ bool make_step(int parent, const std::string& name, const Place& place, bool las
            ::fchmod(readable.get(), place.mode | (status.st_mode & S_ISGID)) == 0;
 }
 
+/// What a folder is, whatever its name.
+using FolderIdentity = std::optional<std::pair<dev_t, ino_t>>;
+FolderIdentity identity_of(int folder) {
+    struct stat status {};
+    if (::fstat(folder, &status) != 0) return std::nullopt;
+    return std::pair(status.st_dev, status.st_ino);
+}
+
+/// A folder on the way down, and the one that it was reached through.
+struct Step {
+    std::string name;
+    FolderIdentity above;
+};
+
+/// How far a folder could be emptied without going down.
+struct Emptied {
+    bool whole = true;   // False: something cannot be removed.
+    std::string deeper;  // A folder in it that is not empty.
+};
+Emptied empty_folder(int folder) {
+    Emptied emptied;
+    Listing list(folder);
+    emptied.whole = static_cast<bool>(list);
+    while (const dirent* entry = emptied.whole ? list.next() : nullptr) {
+        if (::unlinkat(folder, entry->d_name, 0) == 0 || errno == ENOENT) continue;
+        const bool is_folder = errno == EISDIR || errno == EPERM;
+        if (is_folder && ::unlinkat(folder, entry->d_name, AT_REMOVEDIR) == 0) continue;
+        if (is_folder && errno == ENOTEMPTY) {
+            emptied.deeper = entry->d_name;
+            break;
+        }
+        emptied.whole = false;
+    }
+    return emptied;
+}
+
 /// How the kernel says that nothing can be made in a folder: places of sysfs that are kept for
 /// mounts know no names at all.
 bool takes_nothing_new(int error) {
@@ -170,42 +207,32 @@ bool list_folder(int folder, std::size_t limit, const std::function<void(const c
 bool remove_within(int folder, const std::string& name) {
     if (::unlinkat(folder, name.c_str(), 0) == 0 || errno == ENOENT) return true;
     if (errno != EISDIR && errno != EPERM) return false;
-    // Only the folder at the bottom is open: a tree may be deeper than descriptors can be had.
-    std::vector<std::string> above{name};
+    // Only the folder at the bottom is open: a tree may be deeper than descriptors can be had. A
+    // folder that a living process moves meanwhile has another one above it: each is the one that
+    // it was reached through, or the removal ends there.
+    std::vector<Step> steps;
     Descriptor at = open_folder(folder, name.c_str());
     if (!at) return ::unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0;
-    bool whole = true;
-    while (!above.empty()) {
-        std::string deeper;
-        {
-            Listing list(at.get());
-            if (!list) return false;
-            while (const dirent* entry = list.next()) {
-                if (::unlinkat(at.get(), entry->d_name, 0) == 0 || errno == ENOENT) continue;
-                const bool is_folder = errno == EISDIR || errno == EPERM;
-                if (is_folder && ::unlinkat(at.get(), entry->d_name, AT_REMOVEDIR) == 0) continue;
-                if (is_folder && errno == ENOTEMPTY) {
-                    deeper = entry->d_name;
-                    break;
-                }
-                whole = false;
-            }
-        }
-        if (!deeper.empty() && whole) {
-            Descriptor below = open_folder(at.get(), deeper.c_str());
+    steps.push_back({name, identity_of(folder)});
+    for (;;) {
+        const Emptied emptied = empty_folder(at.get());
+        if (!emptied.whole) return false;
+        if (!emptied.deeper.empty()) {
+            Descriptor below = open_folder(at.get(), emptied.deeper.c_str());
             if (!below) return false;
+            steps.push_back({emptied.deeper, identity_of(at.get())});
             at = std::move(below);
-            above.push_back(std::move(deeper));
             continue;
         }
-        const std::string done = std::move(above.back());
-        above.pop_back();
-        if (above.empty()) return ::unlinkat(folder, done.c_str(), AT_REMOVEDIR) == 0 && whole;
+        const Step step = std::move(steps.back());
+        steps.pop_back();
+        if (steps.empty()) return ::unlinkat(folder, step.name.c_str(), AT_REMOVEDIR) == 0;
         Descriptor up(::openat(at.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-        if (!up || ::unlinkat(up.get(), done.c_str(), AT_REMOVEDIR) != 0) return false;
+        if (!up || !step.above || identity_of(up.get()) != step.above ||
+            ::unlinkat(up.get(), step.name.c_str(), AT_REMOVEDIR) != 0)
+            return false;
         at = std::move(up);
     }
-    return whole;
 }
 
 DiskUse disk_use_within(int folder, const std::string& name) {
@@ -242,6 +269,7 @@ DiskUse disk_use_within(int folder, const std::string& name) {
             if (::fstatat(at.get(), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
             if (status.st_dev != top.st_dev) continue;
             count(status);
+            if (use.files >= kMostFiles) return use;
             if (!S_ISDIR(status.st_mode)) continue;
             const std::string below = (next.path.empty() ? "" : next.path + "/") + entry->d_name;
             waiting.push_back({next.from, below});

@@ -224,6 +224,30 @@ TEST_CASE("a tree is removed through no link, however deep it is") {
     CHECK(remove_within(ground.inside.get(), "never was"));
 }
 
+TEST_CASE("a folder that is moved while it is emptied does not lead the removal out of its tree") {
+    // The names above the place that it is moved to are those that it was reached through.
+    const Ground ground;
+    make_directories(ground.top + "/stop/own/nk");
+    make_directories(ground.top + "/inside/stop/own/nk");
+    write_file(ground.top + "/stop/other", "precious");
+    for (int round = 0; round < 20; ++round) {
+        const std::string deep = ground.top + "/inside/stop/own/nk";
+        make_directories(deep);
+        for (int i = 0; i < 3000; ++i)
+            write_file(deep + "/" + std::to_string(i), "");
+        std::thread attacker([&] {
+            while (std::filesystem::exists(deep + "/1500"))
+                if (!std::filesystem::exists(deep + "/5")) break;
+            ::rename(deep.c_str(), (ground.top + "/stop/nk").c_str());
+        });
+        remove_within(ground.inside.get(), "stop");
+        attacker.join();
+        CHECK(read_file(ground.top + "/stop/other") == "precious");
+        CHECK(std::filesystem::exists(ground.top + "/outside/secret"));
+        std::filesystem::remove_all(ground.top + "/stop/nk");
+    }
+}
+
 TEST_CASE("disk use counts what is in a folder, and nothing that a link leads to") {
     const Ground ground;
     write_file(ground.top + "/inside/a/large", std::string(1 << 20, 'x'));

@@ -309,8 +309,10 @@ Descriptor RootMaker::resolve(const BindMount& mount, int source) const {
         Descriptor next = open_within(at.get(), path, Reach::beneath, O_PATH);
         if (!next && errno == ENOENT && !mount.read_only) {
             Place place;
-            place.mode = status_of(at.get(), mount.target).st_mode & 0777;
-            place.owner = {own_.user, -1};  // The set-group bit of the volume says whose it is.
+            const mode_t above = status_of(at.get(), mount.target).st_mode;
+            place.mode = above & 0777;
+            // The set-group bit of the volume says whose it is.
+            place.owner = {own_.user, (above & S_ISGID) != 0 ? -1 : own_.group};
             next = make_within(at.get(), path, Reach::beneath, place);
         }
         if (!next)

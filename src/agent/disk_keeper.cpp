@@ -1,6 +1,7 @@
 // agent/disk_keeper.cpp - see disk_keeper.h.
 #include "agent/disk_keeper.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <sys/statvfs.h>
@@ -15,6 +16,7 @@ namespace {
 constexpr Duration kPeriod = seconds(1);
 constexpr Duration kShortPeriod = milliseconds(200);  // While the disk is nearly full.
 constexpr Duration kLimitsPeriod = seconds(10);       // The kubelet's.
+constexpr Duration kFreeingPeriod = seconds(5);
 constexpr std::int64_t kNearlyFull = std::int64_t{4} << 30;
 
 }  // namespace
@@ -32,6 +34,10 @@ DiskKeeper::~DiskKeeper() {
 void DiskKeeper::start() {
     limits_checked_ = loop_.now();
     look();
+}
+
+void DiskKeeper::stop() {
+    alive_.reset();
 }
 
 DiskSpace DiskKeeper::space() const {
@@ -63,6 +69,7 @@ void DiskKeeper::measure(std::vector<Pod> pods, const DiskSpace& space) {
     measurer_.post([this, pods = std::move(pods), space, alive = std::weak_ptr<int>(alive_)] {
         std::map<std::string, PodDiskUse> uses;
         for (const Pod& pod : pods) {
+            if (alive.expired()) return;
             try {
                 uses[pod.uid] = pod_disk_use_of(network_.disk_use_of(pod.directory));
             } catch (const Error& error) {
@@ -86,9 +93,14 @@ void DiskKeeper::judge(const std::vector<Pod>& pods, const std::map<std::string,
         if (use == uses.end()) continue;
         if (const auto verdict = disk_verdict(pod.value, use->second)) evict_(pod.uid, *verdict);
     }
-    if (!is_low(space)) return;
+    // What a pod leaves is freed a while after its end: until then nobody else is evicted for it.
+    if (space_evicted_ && loop_.now() - *space_evicted_ < kFreeingPeriod) return;
+    const bool one_goes =
+        std::any_of(pods.begin(), pods.end(), [](const Pod& pod) { return pod.ending; });
+    if (!is_low(space) || one_goes) return;
     const auto eviction = evict_for_space(uses, space);
     if (eviction) {
+        space_evicted_ = loop_.now();
         log_warning("agent", "the disk is nearly full: " + eviction->verdict.message);
         evict_(eviction->uid, eviction->verdict);
     }

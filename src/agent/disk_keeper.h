@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ public:
         std::string uid;
         std::string directory;
         api::Value value;
+        bool ending = false;
     };
     using Pods = std::function<std::vector<Pod>()>;
     using Evict = std::function<void(const std::string& uid, const Verdict& verdict)>;
@@ -32,6 +34,8 @@ public:
     DiskKeeper& operator=(const DiskKeeper&) = delete;
 
     void start();
+    /// Nothing is measured or evicted any more.
+    void stop();
 
 private:
     void look();
@@ -46,6 +50,7 @@ private:
     Evict evict_;
     net::AsioLoop measurer_;
     Time limits_checked_;
+    std::optional<Time> space_evicted_;  // When a pod was evicted for space last.
     bool measuring_ = false;
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };

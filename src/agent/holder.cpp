@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <functional>
 #include <set>
 #include <vector>
@@ -212,7 +213,9 @@ private:
 
     void accept_clients();
     void serve(Client& client);
-    void answer(int client, const std::string& text);
+    /// Whether somebody else answers on the connection.
+    enum class Given { away, kept };
+    Given answer(int client, const std::string& text);
     Descriptor make_socket(const std::vector<std::string_view>& words);
     std::string takes(const std::string& ip, int port) const;
     std::string about_itself() const;
@@ -279,16 +282,17 @@ void Holder::serve(Client& client) {
     if (message.kind == Message::Kind::closed) return client.fd.reset();
     if (message.text == "own") client.owner = true;
     try {
-        answer(client.fd.get(), message.text);
+        // The connection is the chore's alone: its end is seen also when it dies without a word.
+        if (answer(client.fd.get(), message.text) == Given::away) client.fd.reset();
     } catch (const Error& error) {
         send_message(client.fd.get(),
                      "error " + std::to_string(errno) + " " + std::string(error.what()));
     }
 }
 
-void Holder::answer(int client, const std::string& text) {
+Holder::Given Holder::answer(int client, const std::string& text) {
     const std::vector<std::string_view> words = split(text, ' ');
-    if (do_chore(client, words, text)) return;
+    if (do_chore(client, words, text)) return Given::away;
     if (words[0] == "own") {
         send_message(client, "ok " + about_itself());
     } else if (words[0] == "pod" && words.size() > 1) {
@@ -305,6 +309,7 @@ void Holder::answer(int client, const std::string& text) {
     } else {
         throw Error(Reason::bad_request, "the holder does not know this request");
     }
+    return Given::kept;
 }
 
 std::string Holder::about_itself() const {
@@ -354,18 +359,26 @@ IdMap Holder::users_of(const std::string& pod_directory) {
 }
 
 void Holder::work_apart(int client, const std::function<std::string()>& work) {
+    const pid_t holder = ::getpid();
     const pid_t pid = ::fork();
     if (pid < 0) throw Error(Reason::internal_error, fault("cannot fork"));
     if (pid > 0) return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    lock_.reset();  // Or the next holder would wait for this work.
+    if (::getppid() != holder) ::_exit(1);
+    // What the next holder waits for, or is reached by, must not outlive this one in here.
+    const Descriptor own(::fcntl(client, F_DUPFD_CLOEXEC, 3));
+    lock_.reset();
+    listener_.reset();
+    signals_.reset();
+    clients_.clear();
+    users_.forget_locks();
     std::string answer;
     try {
         answer = "ok " + work();
-    } catch (const Error& error) {
-        answer = "error " + std::to_string(errno) + " " + std::string(error.what());
+    } catch (const std::exception& error) {
+        answer = "error " + std::to_string(EIO) + " " + std::string(error.what());
     }
-    send_message(client, answer);
+    send_message(own.get(), answer);
     ::_exit(0);
 }
 
@@ -420,6 +433,7 @@ pid_t Holder::start_pod(const std::string& pod_directory) {
         listener_.reset();
         signals_.reset();
         clients_.clear();
+        users_.forget_locks();
         become_pod(pod_directory, sandbox, listener.release(), theirs.release(), groups_, filter_);
     }
     theirs.reset();

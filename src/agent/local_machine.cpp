@@ -289,8 +289,9 @@ std::string LocalMachine::exec(const std::string& uid, const std::string& contai
                                    : std::vector<int>{exec.in, exec.out, exec.error});
     if (!said)
         loop_.post([this, uid, id, alive = std::weak_ptr<int>(alive_)] {
+            if (alive.expired()) return;
             const auto found = sandboxes_.find(uid);
-            if (alive.expired() || found == sandboxes_.end()) return;
+            if (found == sandboxes_.end()) return;
             auto node = found->second.execs.extract(id);
             if (!node.empty())
                 node.mapped()(126, "the command cannot be sent to the pod: it may have 64 KiB");
@@ -366,8 +367,9 @@ void LocalMachine::discard_run(const std::string& uid, const std::string& contai
     clear(std::move(paths));
 }
 
+/// Files that are still being written for the pod come first: else they would come back.
 void LocalMachine::forget(const std::string& uid) {
-    clear({uid});
+    spawner_.post([this, uid] { clear({uid}); });
 }
 
 }  // namespace muster::agent

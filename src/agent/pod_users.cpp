@@ -39,8 +39,17 @@ PodUserTable::PodUserTable(std::string directory, IdSupply supply)
     : file_(std::move(directory) + "/users.json"), table_(supply) {
     if (supply.kind == IdSupply::Kind::ranges) locks_ = open_locks();
     if (supply.kind == IdSupply::Kind::none) return;
-    const auto parsed = api::parse_json(read_file(file_).value_or("null"));
-    if (const auto* known = std::get_if<api::Parsed>(&parsed)) table_.restore(known->value);
+    const auto text = read_file(file_);
+    if (!text) return;
+    const auto parsed = api::parse_json(*text);
+    const auto* known = std::get_if<api::Parsed>(&parsed);
+    if (!known)
+        throw Error(Reason::internal_error,
+                    file_ +
+                        " cannot be read, which says whose users the pods of each namespace "
+                        "are; move it away to start afresh: volumes of earlier pods then "
+                        "belong to nobody");
+    table_.restore(known->value);
 }
 
 bool PodUserTable::lock_range(std::int64_t range) {

@@ -22,6 +22,9 @@ public:
     IdMap map_for(const std::string& ns, const IdsWanted& wanted,
                   const std::set<std::string>& busy);
 
+    /// In a child of the holder: only the holder itself holds the ranges.
+    void forget_locks() { locks_.reset(); }
+
 private:
     bool lock_range(std::int64_t range);
 

@@ -349,6 +349,7 @@ void PodWorker::make_sandbox() {
         if (volume.kind == VolumePlan::Kind::memory)
             memory.push(Value::object({{"path", directory() + "/volumes/" + volume.name},
                                        {"size", volume.size_limit},
+                                       {"mode", file_group() < 0 ? "0777" : "2777"},
                                        {"group", std::max<std::int64_t>(0, file_group())}}));
     const Value& metadata = object_->value["metadata"];
     const Value& spec = object_->value["spec"];

@@ -160,6 +160,8 @@ void PodWorker::fill() {
         const auto known = written_.find(file.path);
         return known != written_.end() && known->second == stable_hash(file.content);
     });
+    // A pod that runs may have given its folders other modes and owners.
+    if (seen_.prepared || seen_.sandbox == PodSeen::Sandbox::up) wanted.folders.clear();
     if (wanted.files.empty() && seen_.prepared) return filled();
     const auto told = [this, names = wanted.files](const std::string& problem, const IdMap& ids) {
         if (problem.empty()) {
