@@ -78,11 +78,6 @@ void make_directories(const std::string& path, mode_t mode) {
     if (::stat(path.c_str(), &status) != 0) fail("make the folder", path);
 }
 
-void make_sub_path(const std::string& path) {
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) make_directories(path, 0777);
-}
-
 void remove_tree(const std::string& path) {
     std::error_code ignored;
     std::filesystem::remove_all(path, ignored);

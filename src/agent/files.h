@@ -21,9 +21,6 @@ void replace_file(const std::string& path, std::string_view content, mode_t mode
 /// Makes a folder and those above it. Throws Error.
 void make_directories(const std::string& path, mode_t mode = 0755);
 
-/// Makes the folder of a volume's subPath when nothing is there yet. Throws Error.
-void make_sub_path(const std::string& path);
-
 /// Removes a folder with all in it; what cannot be removed stays.
 void remove_tree(const std::string& path);
 

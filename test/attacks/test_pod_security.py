@@ -2,20 +2,9 @@
 # whichever way they come; and who has a role in a namespace cannot change that.
 import pytest
 
-from people import Town
 
 LABEL = "pod-security.kubernetes.io/"
 HOST = {"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}
-
-
-@pytest.fixture(scope="module")
-def town():
-    made = Town()
-    try:
-        yield made
-        assert made.muster.process.poll() is None, "muster up has ended"
-    finally:
-        made.leave()
 
 
 def pod(name: str, container: dict | None = None, **spec) -> dict:

@@ -9,19 +9,9 @@ import tempfile
 
 import pytest
 
-from people import Town, e2e
+from people import e2e
 
 RBAC = "rbac.authorization.k8s.io"
-
-
-@pytest.fixture(scope="module")
-def town():
-    made = Town()
-    try:
-        yield made
-        assert made.muster.process.poll() is None, "muster up has ended"
-    finally:
-        made.leave()
 
 
 def wrapper(name: str, *templates: dict, group: str = "workload.codeflare.dev") -> dict:
