@@ -22,6 +22,8 @@ constexpr Duration far_too_late = seconds(30);
 /// From the moment at which a double admission is to be seen to that at which it is undone, on a
 /// network that is healthy again.
 constexpr Duration undone_within = seconds(5);
+/// A deleted Lease is taken again within so long, by its holder or by the one that follows it.
+constexpr Duration taken_within = seconds(30);
 
 constexpr const char* ground = R"(
 {apiVersion: v1, kind: Namespace, metadata: {name: team}}
@@ -267,7 +269,17 @@ void Leaders::end_operator(std::size_t place, Duration pause) {
     gone.loop->kill();
     gone.loop = nullptr;
     gone.leads = false;
-    user_loop_.after(pause, [this, place] { start_operator(place); });
+    user_loop_.after(pause, [this, place] { start_again(place); });
+}
+
+/// A process that starts and finds no Lease takes it at once. Right after somebody deleted it, that
+/// is beyond the bounds: one that was there before then is to take it first.
+void Leaders::start_again(std::size_t place) {
+    if (lease_deleted_at_ && time_.now() - *lease_deleted_at_ < taken_within) {
+        user_loop_.after(seconds(1), [this, place] { start_again(place); });
+        return;
+    }
+    start_operator(place);
 }
 
 /// As by SIGTERM: what is under way ends, then the Lease is given back.
@@ -315,7 +327,7 @@ void Leaders::bad_luck() {
     }
 }
 
-/// By hand. Somebody who has just been started would take it at once: beyond the bounds.
+/// By hand, while no process is new (see start_again).
 void Leaders::delete_lease() {
     for (const auto& each : operators_) {
         if (each->loop == nullptr || !(each->leads || each->follows)) return;
@@ -323,7 +335,9 @@ void Leaders::delete_lease() {
     const kube::Target leases{{"coordination.k8s.io", "leases"}, "v1"};
     const net::Response answer =
         ask(kube::remove(leases, {leases.resource, "muster-system", "muster-operator"}, "", ""));
-    if (answer.status == 200) ++numbers_.deleted;
+    if (answer.status != 200) return;
+    ++numbers_.deleted;
+    lease_deleted_at_ = time_.now();
 }
 
 void Leaders::play_day(Duration span) {
@@ -384,6 +398,8 @@ void Leaders::play_late_admission() {
 
 void Leaders::take(const store::Change& change) {
     const auto broken = checks_.take(change);
+    if (change.key.find("/leases/") != std::string::npos && change.after != nullptr)
+        lease_deleted_at_.reset();
     if (change.key.find("/workloads/") == std::string::npos) return;
     const auto known = std::find(admitted_.begin(), admitted_.end(), change.key);
     const bool holds =

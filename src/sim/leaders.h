@@ -70,6 +70,7 @@ private:
     void start_server();
     void start_operator(std::size_t place);
     void end_operator(std::size_t place, Duration pause);
+    void start_again(std::size_t place);
     void give_up(std::size_t place);
     void bad_luck();
     void delete_lease();
@@ -102,6 +103,7 @@ private:
     std::vector<std::unique_ptr<Operator>> dead_;       // Tasks under way may still hold them.
     int terms_ = 0;                                     // How often somebody began to lead.
     int processes_ = 0;
+    std::optional<Time> lease_deleted_at_;  // Until somebody has taken it.
     bool within_bounds_ = true;
     bool is_exceeded_ = false;
     bool was_exceeded_ = false;
