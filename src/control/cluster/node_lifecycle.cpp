@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "control/cluster/resources.h"
 #include "control/conditions.h"
@@ -17,6 +18,8 @@ constexpr std::string_view not_ready = "node.kubernetes.io/not-ready";
 constexpr std::string_view unreachable = "node.kubernetes.io/unreachable";
 constexpr std::string_view unschedulable = "node.kubernetes.io/unschedulable";
 constexpr std::int64_t default_toleration_seconds = 300;
+/// A plan that comes so much later than it was asked for comes from a process that stood still.
+constexpr Duration usual_lateness = seconds(2);
 
 Write patch(const kube::Object& object, std::string subresource) {
     Write write;
@@ -186,9 +189,23 @@ std::optional<Duration> NodeLifecycle::since_heartbeat(const kube::Cache& seen,
     return now - heartbeat.seen_at;
 }
 
+void NodeLifecycle::forgive_own_pause(Time now) {
+    const Time before = std::exchange(planned_at_, now);
+    const bool is_late = std::any_of(look_at_.begin(), look_at_.end(), [now](const auto& each) {
+        return now - each.second > usual_lateness;
+    });
+    if (!is_late) return;
+    const Duration pause = now - before;
+    for (auto& [node, heartbeat] : heartbeats_)
+        heartbeat.seen_at = std::min(now, heartbeat.seen_at + pause);
+    for (auto& [node, when] : look_at_)
+        when = when + pause;
+}
+
 Reconciled NodeLifecycle::plan(const kube::Cache& seen, Time now) {
     Reconciled result;
     if (!seen.synced()) return result;
+    forgive_own_pause(now);
     std::set<std::string> due = std::exchange(dirty_, {});
     for (const auto& [node, when] : look_at_) {
         if (when <= now) due.insert(node);

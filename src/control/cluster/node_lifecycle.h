@@ -19,7 +19,8 @@ namespace muster::control::cluster {
 /// had one was declared by hand: its status is what somebody wrote, and stays.
 ///
 /// What counts is when a renewal was seen, not what time the lease names: after a restart or a jump
-/// of the clock each node has the whole grace again.
+/// of the clock each node has the whole grace again. While this process stood still, nobody could
+/// be heard: that time counts for no node.
 class NodeLifecycle : public Planner {
 public:
     explicit NodeLifecycle(Duration grace) : grace_(grace) {}
@@ -40,7 +41,10 @@ private:
     std::optional<Duration> since_heartbeat(const kube::Cache& seen, const std::string& node,
                                             Time now);
 
+    void forgive_own_pause(Time now);
+
     Duration grace_;
+    Time planned_at_;  // The plan before.
     std::map<std::string, Heartbeat> heartbeats_;
     std::set<std::string> dirty_;          // Nodes.
     std::map<std::string, Time> look_at_;  // Node -> when its grace ends.

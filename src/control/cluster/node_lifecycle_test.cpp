@@ -70,11 +70,24 @@ TEST_CASE("a node that never had a lease keeps the status that somebody gave it"
     world.put(nodes,
               "{metadata: {name: n2}, status: {conditions: [{type: Ready, status: 'True'}]}}");
     world.pass(seconds(0));
+    world.pass(seconds(40));
     world.pass(minutes(60));
     CHECK(world.ready() == "Unknown");
     const kube::ObjectPtr declared = world.find(nodes, "", "n2");
     CHECK(condition_of(declared->value["status"], "Ready")["status"].text() == "True");
     CHECK(declared->value["spec"]["taints"].empty());
+}
+
+TEST_CASE("while the controller itself stood still no node fell silent") {
+    Nodes world;
+    const kube::ObjectPtr pod = world.pod("a");
+    world.pass(seconds(0));
+    world.pass(seconds(75));  // Not asked for: the process was stopped.
+    CHECK(world.ready() == "True");
+    CHECK_FALSE(world.has_taint("node.kubernetes.io/unreachable"));
+    CHECK(is_ready_pod(*world.find(pods, "default", "a")));
+    world.pass(seconds(40));
+    CHECK(world.ready() == "Unknown");
 }
 
 TEST_CASE("an old lease at the start counts from when it is first seen") {
