@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace muster::up {
 namespace {
@@ -17,10 +18,13 @@ bool becomes_pods(const api::Kind& kind) {
            groups_of_pods.end();
 }
 
-bool is_owner(const api::AdmissionRequest& request) {
-    return std::find(request.groups.begin(), request.groups.end(), "system:masters") !=
-           request.groups.end();
+bool is_owner(const std::vector<std::string>& groups) {
+    return std::find(groups.begin(), groups.end(), "system:masters") != groups.end();
 }
+
+constexpr const char* remedy =
+    "; give pods users of their own (`muster nodes` says how), or start muster up with "
+    "--allow-shared-uid";
 
 }  // namespace
 
@@ -28,16 +32,25 @@ api::AdmissionHook refuse_pods_of_others() {
     return [](const api::AdmissionRequest& request) -> api::Admission {
         const bool removes = request.operation == api::AdmissionRequest::Operation::remove;
         const bool of_status = request.subresource == "status";
-        if (removes || of_status || is_owner(request) || !becomes_pods(*request.kind)) return {};
+        if (removes || of_status || is_owner(request.groups) || !becomes_pods(*request.kind))
+            return {};
         api::Admission refusal;
         refusal.denied = api::Admission::Denial{
             .text =
-                "pods would run as the user who started Muster, so only that user may make "
-                "them; give pods users of their own (`muster nodes` says how), or start muster "
-                "up with --allow-shared-uid",
+                std::string("pods would run as the user who started Muster, so only that user may "
+                            "make them") +
+                remedy,
             .causes = {}};
         return refusal;
     };
+}
+
+std::string refuse_connections_of_others(const std::vector<std::string>& groups) {
+    if (is_owner(groups)) return "";
+    return std::string(
+               "pods run as the user who started Muster, so only that user may act in "
+               "them") +
+           remedy;
 }
 
 }  // namespace muster::up

@@ -44,4 +44,10 @@ TEST_CASE("where pods are Muster's own user, others make none, in no way") {
     CHECK(is_refused({"apps", "deployments"}, team, Operation::update, "scale"));
 }
 
+TEST_CASE("where pods are Muster's own user, others run no commands in them") {
+    CHECK(refuse_connections_of_others({"system:masters", "system:authenticated"}) == "");
+    const std::string why = refuse_connections_of_others({"team", "system:authenticated"});
+    CHECK(why.find("--allow-shared-uid") != std::string::npos);
+}
+
 }  // namespace muster::up

@@ -16,7 +16,9 @@
 #include <signal.h>
 
 #include "agent/agent.h"
+#include "agent/disk_keeper.h"
 #include "agent/network.h"
+#include "agent/node_keeper.h"
 #include "apiserver/route.h"
 #include "apiserver/server.h"
 #include "apps/up/config.h"
@@ -143,6 +145,8 @@ Prepared prepare(const UpOptions& options, const DataDirectory& data) {
     }
     if (prepared.nodes.empty())
         prepared.nodes.push_back(agent::parse_node_declaration(machine_declaration()));
+    const agent::DiskSpace disk = agent::disk_space_of(data.path());
+    agent::share_disk(prepared.nodes, disk.size - agent::disk_reserve(disk));
     prepared.listen = parse_address(options.listen);
     prepared.listening_fd = net::open_listener(prepared.listen.address, prepared.listen.port);
     const Time now = net::AsioLoop().now();
@@ -236,8 +240,10 @@ void Parts::make_server() {
     options.pod_security = prepared_.config.pod_security;
     add_process_metrics(metrics_);
     server_ = std::make_unique<apiserver::Server>(*store_, state_loop_, std::move(options));
-    if (network_.users().kind == agent::PodUsers::shared && !options_.allow_shared_uid)
+    if (network_.users().kind == agent::PodUsers::shared && !options_.allow_shared_uid) {
         server_->add_admission(refuse_pods_of_others());
+        server_->add_connection_check(&refuse_connections_of_others);
+    }
     webhooks_ = std::make_unique<WebhookClient>(
         state_loop_, WebhookClient::Ways{[this](const std::string& host, int port) {
                                              return network_.dial(host, port);

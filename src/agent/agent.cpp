@@ -109,6 +109,7 @@ void Agent::State::make_network_again() {
     if (stopped) return;
     try {
         network.reopen();
+        host.users = network.users().kind;
         dns.reset();
         dns = std::make_unique<DnsServer>(network, loop, names);
         forwarder->renew();
@@ -163,6 +164,10 @@ void Agent::State::watch() {
                                                              names_changed();
                                                          },
                                                          [] {}});
+    add({{"", "nodes"}, "v1"}, {[this](const kube::ObjectPtr& node) {
+                                    if (!stopped) nodes.observe(*node);
+                                },
+                                [](const api::Key&, std::int64_t) {}, [] {}});
     add({{"", "pods"}, "v1"}, {[this](const kube::ObjectPtr& pod) { take_pod(pod); },
                                [this](const api::Key& key, std::int64_t) { drop_pod(key); },
                                [this] {

@@ -93,8 +93,13 @@ bool make_step(int parent, const std::string& name, const Place& place, bool las
     const auto user = static_cast<uid_t>(place.owner.user);
     const auto group = static_cast<gid_t>(place.owner.group);
     const Descriptor fresh(::openat(parent, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    if (place.owner.user >= 0 || place.owner.group >= 0)
-        if (::fchownat(fresh.get(), "", user, group, AT_EMPTY_PATH) != 0) return false;
+    const bool is_given = place.owner.user >= 0 || place.owner.group >= 0;
+    if (is_given && ::fchownat(fresh.get(), "", user, group, AT_EMPTY_PATH) != 0) {
+        const int why = errno;  // What could not be given away must not be found by the next try.
+        ::unlinkat(parent, name.c_str(), file ? 0 : AT_REMOVEDIR);
+        errno = why;
+        return false;
+    }
     if (file) return true;
     // The mask of this process counts for nothing here. The set-group bit of the folder above is
     // kept, as mkdir passes it on.

@@ -22,6 +22,7 @@ namespace muster::agent {
 namespace {
 
 constexpr std::size_t kWatcherLimit = 8 << 20;  // A watcher that is slower than this is let go.
+constexpr std::size_t kReadLimit = 1 << 20;     // Of one stream in one turn; no pipe holds more.
 
 /// Writes what the pipe takes; false when the watcher is gone or too slow.
 bool pass(Descriptor& to, std::string& waiting, std::string_view more) {
@@ -147,7 +148,7 @@ void ContainerRun::drain() {
 
 void ContainerRun::read(Descriptor& from, LogFile::Stream stream) {
     char piece[64 << 10];
-    while (from) {
+    for (std::size_t taken = 0; from && taken < kReadLimit;) {
         const ssize_t got = ::read(from.get(), piece, sizeof(piece));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno == EAGAIN) return;
@@ -155,6 +156,7 @@ void ContainerRun::read(Descriptor& from, LogFile::Stream stream) {
             from.reset();
             return;
         }
+        taken += static_cast<std::size_t>(got);
         const std::string_view text{piece, static_cast<std::size_t>(got)};
         log.take(stream, text, present());
         std::erase_if(watchers, [&](OutputWatcher& watcher) {
@@ -165,7 +167,7 @@ void ContainerRun::read(Descriptor& from, LogFile::Stream stream) {
     }
 }
 
-void ContainerRun::take_terminal() {
+void ContainerRun::take_ways_in() {
     if (doors_socket) doors = receive_doors(doors_socket);
     doors_socket.reset();
     if (!terminal) return;

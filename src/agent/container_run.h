@@ -63,10 +63,10 @@ struct ContainerRun {
     void start(const CgroupTree& groups, const std::string& pod, const Confinement& confinement);
     /// What must be waited for.
     void add_polls(std::vector<pollfd>& waits) const;
-    /// Takes what it wrote: into the log and to the watchers.
+    /// Takes what it wrote, at most a MiB of each stream: into the log and to the watchers.
     void drain();
     /// It has started: the ways into it are there, and its terminal if it has one.
-    void take_terminal();
+    void take_ways_in();
     void signal(int number) const;
     /// Ends it with all that it has started, and waits for that.
     void end() const;

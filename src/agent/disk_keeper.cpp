@@ -18,6 +18,7 @@ constexpr Duration kShortPeriod = milliseconds(200);  // While the disk is nearl
 constexpr Duration kLimitsPeriod = seconds(10);       // The kubelet's.
 constexpr Duration kFreeingPeriod = seconds(5);
 constexpr std::int64_t kNearlyFull = std::int64_t{4} << 30;
+constexpr std::int64_t kFewInodes = 100'000;
 
 }  // namespace
 
@@ -40,16 +41,17 @@ void DiskKeeper::stop() {
     alive_.reset();
 }
 
-DiskSpace DiskKeeper::space() const {
+DiskSpace disk_space_of(const std::string& folder) {
     struct statvfs status {};
-    if (::statvfs(network_.directory().c_str(), &status) != 0) return {};
+    if (::statvfs(folder.c_str(), &status) != 0) return {};
     const auto block = static_cast<std::int64_t>(status.f_frsize);
     return {static_cast<std::int64_t>(status.f_blocks) * block,
-            static_cast<std::int64_t>(status.f_bavail) * block};
+            static_cast<std::int64_t>(status.f_bavail) * block,
+            static_cast<std::int64_t>(status.f_files), static_cast<std::int64_t>(status.f_favail)};
 }
 
 void DiskKeeper::look() {
-    const DiskSpace now = space();
+    const DiskSpace now = disk_space_of(network_.directory());
     const bool low = is_low(now);
     const bool due = loop_.now() - limits_checked_ >= kLimitsPeriod;
     if (!measuring_ && (low || due)) {
@@ -58,10 +60,11 @@ void DiskKeeper::look() {
         if (!low) std::erase_if(pods, [](const Pod& pod) { return !has_disk_limits(pod.value); });
         if (!pods.empty()) measure(std::move(pods), now);
     }
-    loop_.after(now.free < kNearlyFull ? kShortPeriod : kPeriod,
-                [this, alive = std::weak_ptr<int>(alive_)] {
-                    if (!alive.expired()) look();
-                });
+    const bool nearly_full =
+        now.free < kNearlyFull || (now.inodes > 0 && now.inodes_free < kFewInodes);
+    loop_.after(nearly_full ? kShortPeriod : kPeriod, [this, alive = std::weak_ptr<int>(alive_)] {
+        if (!alive.expired()) look();
+    });
 }
 
 void DiskKeeper::measure(std::vector<Pod> pods, const DiskSpace& space) {

@@ -15,6 +15,9 @@
 
 namespace muster::agent {
 
+/// Of the file system that a folder is on; all 0 when it does not say.
+DiskSpace disk_space_of(const std::string& folder);
+
 /// Lives on the agent's loop; the disk is measured on a thread of its own.
 class DiskKeeper {
 public:
@@ -42,7 +45,6 @@ private:
     void measure(std::vector<Pod> pods, const DiskSpace& space);
     void judge(const std::vector<Pod>& pods, const std::map<std::string, PodDiskUse>& uses,
                const DiskSpace& space);
-    DiskSpace space() const;
 
     Network& network_;
     net::AsioLoop& loop_;

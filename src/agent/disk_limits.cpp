@@ -13,6 +13,7 @@ using api::Value;
 
 constexpr const char* kStorage = "ephemeral-storage";
 constexpr std::int64_t kMostReserve = std::int64_t{256} << 20;
+constexpr std::int64_t kMostInodesReserve = 10'000;
 
 std::optional<Quantity> quantity_of(const Value& value) {
     return value.is_null() ? std::nullopt : Quantity::parse(value.text());
@@ -60,7 +61,8 @@ std::int64_t PodDiskUse::all() const {
 }
 
 PodDiskUse pod_disk_use_of(const Value& value) {
-    return {amounts_of(value["volumes"]), amounts_of(value["containers"])};
+    return {amounts_of(value["volumes"]), amounts_of(value["containers"]),
+            value["files"].integer_or(0)};
 }
 
 bool has_disk_limits(const Value& pod) {
@@ -107,23 +109,48 @@ std::int64_t disk_reserve(const DiskSpace& space) {
     return std::min(kMostReserve, space.size / 20);
 }
 
-bool is_low(const DiskSpace& space) {
+std::int64_t inodes_reserve(const DiskSpace& space) {
+    return std::min(kMostInodesReserve, space.inodes / 20);
+}
+
+namespace {
+
+bool lacks_bytes(const DiskSpace& space) {
     return space.size > 0 && space.free < disk_reserve(space);
+}
+
+std::string mebibytes(std::int64_t bytes) {
+    return std::to_string(bytes >> 20) + "Mi";
+}
+
+}  // namespace
+
+bool is_low(const DiskSpace& space) {
+    return lacks_bytes(space) || (space.inodes > 0 && space.inodes_free < inodes_reserve(space));
 }
 
 std::optional<DiskEviction> evict_for_space(const std::map<std::string, PodDiskUse>& uses,
                                             const DiskSpace& space) {
-    const auto most = std::max_element(uses.begin(), uses.end(), [](const auto& a, const auto& b) {
-        return a.second.all() < b.second.all();
-    });
-    if (most == uses.end() || most->second.all() <= 0) return std::nullopt;
-    const auto mebibytes = [](std::int64_t bytes) { return std::to_string(bytes >> 20) + "Mi"; };
+    const bool of_bytes = lacks_bytes(space);
+    const auto taken = [of_bytes](const PodDiskUse& use) {
+        return of_bytes ? use.all() : use.files;
+    };
+    const auto most = std::max_element(
+        uses.begin(), uses.end(),
+        [&taken](const auto& a, const auto& b) { return taken(a.second) < taken(b.second); });
+    if (most == uses.end() || taken(most->second) <= 0) return std::nullopt;
+    const auto amount = [of_bytes](std::int64_t number) {
+        return of_bytes ? mebibytes(number) : std::to_string(number);
+    };
+    const std::string resource = of_bytes ? "ephemeral-storage" : "inodes";
+    const std::int64_t threshold = of_bytes ? disk_reserve(space) : inodes_reserve(space);
     return DiskEviction{
         most->first,
         {"Evicted",
-         "The node was low on resource: ephemeral-storage. Threshold quantity: " +
-             mebibytes(disk_reserve(space)) + ", available: " + mebibytes(space.free) +
-             ". The pod was using " + mebibytes(most->second.all()) + ", more than any other.",
+         "The node was low on resource: " + resource +
+             ". Threshold quantity: " + amount(threshold) +
+             ", available: " + amount(of_bytes ? space.free : space.inodes_free) +
+             ". The pod was using " + amount(taken(most->second)) + ", more than any other.",
          Duration{}}};
 }
 

@@ -12,10 +12,11 @@
 
 namespace muster::agent {
 
-/// What a pod takes, in bytes.
+/// What a pod takes, in bytes, and in files: each takes an inode.
 struct PodDiskUse {
     std::map<std::string, std::int64_t> volumes;     // emptyDirs on the disk.
     std::map<std::string, std::int64_t> containers;  // Writable folders and logs.
+    std::int64_t files = 0;                          // How many there are of them together.
 
     std::int64_t all() const;
 };
@@ -28,18 +29,22 @@ bool has_disk_limits(const api::Value& pod);
 /// The kubelet's verdict on a pod that is over one of its limits, in its words.
 std::optional<Verdict> disk_verdict(const api::Value& pod, const PodDiskUse& use);
 
-/// How full the disk is, in bytes.
+/// How full the disk is: of bytes, and of inodes.
 struct DiskSpace {
     std::int64_t size = 0;
-    std::int64_t free = 0;  // For users that are not root.
+    std::int64_t free = 0;    // For users that are not root.
+    std::int64_t inodes = 0;  // 0: the file system makes them as it needs them.
+    std::int64_t inodes_free = 0;
 };
 /// What stays free for Muster itself: a twentieth of the disk, at most 256 MiB.
 std::int64_t disk_reserve(const DiskSpace& space);
-/// Below the reserve, a pod has to go at once.
+/// And a twentieth of the inodes, at most 10,000.
+std::int64_t inodes_reserve(const DiskSpace& space);
+/// Below a reserve, a pod has to go at once.
 bool is_low(const DiskSpace& space);
 
-/// Which pod goes when the disk is low, and what it is told: the one that takes most, by name where
-/// two take the same. None when no pod takes anything.
+/// Which pod goes when the disk is low, and what it is told: the one that takes most of what is
+/// short, by name where two take the same. None when no pod takes anything.
 struct DiskEviction {
     std::string uid;
     Verdict verdict;

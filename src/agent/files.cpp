@@ -54,15 +54,34 @@ void write_file(const std::string& path, std::string_view content) {
     write_all(fd, content, path);
 }
 
-void replace_file(const std::string& path, std::string_view content, mode_t mode) {
+namespace {
+
+enum class Durably { no, yes };
+
+void replace(const std::string& path, std::string_view content, mode_t mode, Durably durably) {
     const std::string fresh = path + ".new";
     {
         const Descriptor fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
         if (!fd) fail("open", fresh);
         ::fchmod(fd.get(), mode);
         write_all(fd, content, fresh);
+        if (durably == Durably::yes && ::fsync(fd.get()) != 0) fail("write to the disk", fresh);
     }
     if (::rename(fresh.c_str(), path.c_str()) != 0) fail("replace", path);
+    if (durably == Durably::no) return;
+    const std::string above = path.substr(0, path.rfind('/'));
+    const Descriptor folder(::open(above.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder || ::fsync(folder.get()) != 0) fail("write to the disk", above);
+}
+
+}  // namespace
+
+void replace_file(const std::string& path, std::string_view content, mode_t mode) {
+    replace(path, content, mode, Durably::no);
+}
+
+void replace_file_durably(const std::string& path, std::string_view content, mode_t mode) {
+    replace(path, content, mode, Durably::yes);
 }
 
 void make_directories(const std::string& path, mode_t mode) {

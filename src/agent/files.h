@@ -18,6 +18,9 @@ void write_file(const std::string& path, std::string_view content);
 /// Readers see the old or the new content, nothing between. Throws Error.
 void replace_file(const std::string& path, std::string_view content, mode_t mode = 0644);
 
+/// The same, and the new content survives a loss of power from here on. Throws Error.
+void replace_file_durably(const std::string& path, std::string_view content, mode_t mode);
+
 /// Makes a folder and those above it. Throws Error.
 void make_directories(const std::string& path, mode_t mode = 0755);
 

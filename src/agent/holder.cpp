@@ -8,6 +8,7 @@
 #include <ctime>
 #include <exception>
 #include <functional>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -49,6 +50,7 @@ namespace {
 
 constexpr const char* kBridge = "muster0";
 constexpr int kLonelySeconds = 600;
+constexpr int kInitMilliseconds = 30'000;  // Until a new pod's init is ready; it takes some 10.
 
 std::string fault(const std::string& what) {
     return what + ": " + std::strerror(errno);
@@ -239,6 +241,7 @@ private:
     Descriptor signals_;
     std::vector<Client> clients_;
     std::vector<Pod> pods_;
+    std::map<std::string, std::string> filled_;  // Pods not yet started: folder -> namespace.
     unsigned links_ = 0;
     bool ending_ = false;
 };
@@ -337,6 +340,7 @@ bool Holder::do_chore(int client, const std::vector<std::string_view>& words,
             return api::to_json(to_value(ids));
         });
     } else if (words[0] == "remove" && !rest.empty()) {
+        filled_.erase(directory_ + "/pods/" + rest);
         work_apart(client, [&] {
             remove_beneath(directory_ + "/pods", rest);
             return std::string();
@@ -352,10 +356,18 @@ bool Holder::do_chore(int client, const std::vector<std::string_view>& words,
 /// The users of the pod whose files are to be written. They are known before the pod runs.
 IdMap Holder::users_of(const std::string& pod_directory) {
     const api::Value list = json_in(pod_directory + "/incoming/list.json");
+    const std::string ns = list["namespace"].text();
     std::set<std::string> busy;
     for (const Pod& pod : pods_)
         busy.insert(pod.ns);
-    return users_.map_for(list["namespace"].text(), ids_wanted_of(list["ids"]), busy);
+    for (const auto& [folder, waiting] : filled_)
+        busy.insert(waiting);
+    IdMap ids = users_.map_for(ns, ids_wanted_of(list["ids"]), busy);
+    const bool runs = std::any_of(pods_.begin(), pods_.end(), [&](const Pod& pod) {
+        return pod_directory.ends_with("/" + pod.name);
+    });
+    if (!runs) filled_[pod_directory] = ns;
+    return ids;
 }
 
 void Holder::work_apart(int client, const std::function<std::string()>& work) {
@@ -437,6 +449,7 @@ pid_t Holder::start_pod(const std::string& pod_directory) {
         become_pod(pod_directory, sandbox, listener.release(), theirs.release(), groups_, filter_);
     }
     theirs.reset();
+    filled_.erase(pod_directory);
     pods_.push_back({pid, sandbox["ip"].text(), pod_directory.substr(pod_directory.rfind('/') + 1),
                      sandbox["namespace"].text()});
     Netlink net;
@@ -444,11 +457,14 @@ pid_t Holder::start_pod(const std::string& pod_directory) {
     net.set_up("p" + std::to_string(links_));
     (void)!::write(ours.get(), "g", 1);
     char text[4096];
-    const ssize_t got = ::read(ours.get(), text, sizeof(text));
+    pollfd wait{ours.get(), POLLIN, 0};
+    const bool in_time = ::poll(&wait, 1, kInitMilliseconds) == 1;
+    const ssize_t got = in_time ? ::read(ours.get(), text, sizeof(text)) : -1;
     if (got == 1 && text[0] == 0) return pid;
     ::kill(pid, SIGKILL);
-    throw Error(Reason::internal_error,
-                got > 0 ? std::string(text, static_cast<std::size_t>(got)) : "the pod's init died");
+    throw Error(Reason::internal_error, !in_time  ? "the pod's init was not ready within 30 s"
+                                        : got > 0 ? std::string(text, static_cast<std::size_t>(got))
+                                                  : "the pod's init died");
 }
 
 void Holder::reap() {

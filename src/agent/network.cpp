@@ -127,7 +127,8 @@ void Network::own() {
     if (!take_description(receive_message(owner.get()).text)) {
         log_warning("agent",
                     "the pods' network is of an older Muster: it is made anew, and the pods "
-                    "that ran in it are started again");
+                    "that ran in it are started again, with empty emptyDir volumes; those whose "
+                    "restartPolicy is Never fail");
         send_message(owner.get(), "end");
         while (receive_message(owner.get()).kind == Message::Kind::message) {
         }

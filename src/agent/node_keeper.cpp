@@ -1,6 +1,7 @@
 // agent/node_keeper.cpp - see node_keeper.h.
 #include "agent/node_keeper.h"
 
+#include <algorithm>
 #include <set>
 
 #include <sys/utsname.h>
@@ -91,6 +92,17 @@ NodeDeclaration parse_node_declaration(const std::string& text) {
     }
     if (!named.contains("pods")) node.capacity.emplace_back("pods", "110");
     return node;
+}
+
+void share_disk(std::vector<NodeDeclaration>& nodes, std::int64_t bytes) {
+    const std::int64_t part = bytes / std::max<std::int64_t>(1, std::ssize(nodes)) / 1024;
+    for (NodeDeclaration& node : nodes) {
+        const bool is_declared =
+            std::any_of(node.capacity.begin(), node.capacity.end(),
+                        [](const auto& each) { return each.first == "ephemeral-storage"; });
+        if (!is_declared && part > 0)
+            node.capacity.emplace_back("ephemeral-storage", std::to_string(part) + "Ki");
+    }
 }
 
 MachineFacts machine_facts() {
@@ -194,6 +206,20 @@ void NodeKeeper::start() {
         declare(node);
     statuses_told_ = loop_.now();
     tick();
+}
+
+void NodeKeeper::observe(const kube::Object& node) {
+    const Value& conditions = node.value["status"]["conditions"];
+    const bool is_lost =
+        std::any_of(conditions.items().begin(), conditions.items().end(), [](const Value& each) {
+            return each["type"].text() == "Ready" && each["status"].text() == "Unknown";
+        });
+    if (!is_lost) return;
+    for (const NodeDeclaration& ours : options_.nodes) {
+        if (ours.name != node.key.name) continue;
+        renew(ours);
+        declare(ours);
+    }
 }
 
 void NodeKeeper::tick() {

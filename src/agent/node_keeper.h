@@ -9,6 +9,7 @@
 #include "agent/agent.h"
 #include "api/value.h"
 #include "base/time.h"
+#include "kube/cache.h"
 
 namespace muster::agent {
 
@@ -34,6 +35,10 @@ api::Value make_node_status(const NodeDeclaration& node, const MachineFacts& fac
                             const Network::Limits& limits, const Network::Users& users,
                             const api::Value& before, Time now);
 
+/// Gives each node that does not declare its ephemeral-storage an equal part of the disk: `bytes`
+/// in all, what stays free for Muster not among them.
+void share_disk(std::vector<NodeDeclaration>& nodes, std::int64_t bytes);
+
 /// Keeps the objects. Lives on the agent's loop.
 class NodeKeeper {
 public:
@@ -44,6 +49,9 @@ public:
     NodeKeeper& operator=(const NodeKeeper&) = delete;
 
     void start();
+    /// One of the nodes as the server has it. One of ours that is held to be lost is heard again at
+    /// once.
+    void observe(const kube::Object& node);
 
     /// The address of a declared node inside the pods' network; empty when it is not ours.
     std::string address_of(const std::string& node) const;

@@ -1,6 +1,7 @@
 // agent/pod_chores.cpp - see pod_chores.h.
 #include "agent/pod_chores.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -46,11 +47,38 @@ void give(int file, const Ownership& owner, mode_t mode, const std::string& path
     if (::fchmod(file, mode) != 0) fail("cannot set the mode of " + path);
 }
 
+/// A folder that is there and belongs to somebody else is from before the pod had these users: an
+/// older Muster made it, or the range of ids was moved. The pod could not read what is in it, and
+/// ownership of files must not be passed on: a link in there may lead to a file of Muster's own.
+void clear_of_others(int pod, const std::string& path, const IdMap& ids) {
+    const Descriptor found =
+        open_within(pod, path, Reach::beneath, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    struct stat status {};
+    if (!found || ::fstat(found.get(), &status) != 0) return;
+    const std::int64_t owner = status.st_uid;
+    const bool is_the_pods =
+        std::any_of(ids.users.begin(), ids.users.end(), [owner](const IdExtent& extent) {
+            return owner >= extent.outside && owner < extent.outside + extent.count;
+        });
+    if (ids.empty() || is_the_pods) return;
+    const std::size_t slash = path.rfind('/');
+    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+    const Descriptor above =
+        open_within(pod, slash == std::string::npos ? "." : path.substr(0, slash), Reach::beneath,
+                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (above && remove_within(above.get(), name)) return;
+    throw Error(Reason::internal_error,
+                "the pod's folder " + path +
+                    " belongs to another user and cannot be removed: where the range in "
+                    "/etc/subuid was changed, change it back, or remove the folder as root");
+}
+
 void make_folder(int pod, const Value& folder, const IdMap& ids) {
     const std::string path = folder["path"].text();
     Place place;
     place.mode = mode_of(folder, 0755);
     place.owner = owner_of(ids, folder);
+    clear_of_others(pod, path, ids);
     make_within(pod, path, Reach::beneath, place);
     const Descriptor made =
         open_within(pod, path, Reach::beneath, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
@@ -115,10 +143,14 @@ Value pod_disk_use(const std::string& directory) {
                         [&found](const char* name) { found.emplace_back(name); });
         return found;
     };
-    const auto use = [&pod](const std::string& folder, const std::string& name) {
+    std::int64_t files = 0;
+    const auto use = [&pod, &files](const std::string& folder, const std::string& name) {
         const Descriptor at =
             open_within(pod.get(), folder, Reach::beneath, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-        return at ? disk_use_within(at.get(), name).bytes : 0;
+        if (!at) return std::int64_t{0};
+        const DiskUse found = disk_use_within(at.get(), name);
+        files += found.files;
+        return found.bytes;
     };
     Value volumes = Value::object();
     for (const std::string& name : names("volumes"))
@@ -126,7 +158,7 @@ Value pod_disk_use(const std::string& directory) {
     Value containers = Value::object();
     for (const std::string& name : names("containers"))
         containers.set(name, use("containers", name) + use("logs", name));
-    return Value::object({{"volumes", volumes}, {"containers", containers}});
+    return Value::object({{"volumes", volumes}, {"containers", containers}, {"files", files}});
 }
 
 }  // namespace muster::agent

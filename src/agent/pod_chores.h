@@ -12,14 +12,15 @@ namespace muster::agent {
 /// Makes the folders and files that DIRECTORY/incoming/list.json names, for a pod with these ids:
 ///   folders [{path, mode, group}]          below DIRECTORY; group -1: none but root's
 ///   files   [{from, path, mode, group}]    moved from DIRECTORY/incoming/FROM, whole at once
-/// Throws Error.
+/// A folder that belongs to other users than the pod's is emptied first. Throws Error.
 void fill_pod(const std::string& directory, const IdMap& ids);
 
 /// Removes `path` beneath `root`, through no link. Throws Error when something stays.
 void remove_beneath(const std::string& root, const std::string& path);
 
 /// What each volume (by its name) and each container (by its name: its writable folders and logs)
-/// of the pod takes, in bytes: {volumes: {NAME: N}, containers: {NAME: N}}.
+/// of the pod takes, in bytes, and how many files there are of them together:
+/// {volumes: {NAME: N}, containers: {NAME: N}, files: N}.
 api::Value pod_disk_use(const std::string& directory);
 
 }  // namespace muster::agent

@@ -68,7 +68,7 @@ public:
     int run();
 
 private:
-    void load_past();
+    void make_folders();
     void wait_and_serve();
     void accept_clients();
     void serve(int client);
@@ -102,7 +102,7 @@ private:
 int PodInit::run() {
     ::prctl(PR_SET_NAME, "muster-pod");
     ::signal(SIGPIPE, SIG_IGN);
-    load_past();
+    make_folders();
     lonely_since_ = steady_seconds();
     while (!over_) {
         wait_and_serve();
@@ -120,8 +120,7 @@ int PodInit::run() {
     return 0;
 }
 
-/// A pod's init is started once; what is on disk before it starts belongs to a sandbox that died.
-void PodInit::load_past() {
+void PodInit::make_folders() {
     make_directories(directory_ + "/containers");
     make_directories(directory_ + "/logs");
 }
@@ -275,7 +274,7 @@ void PodInit::read_container(ContainerRun& container) {
     std::string last;
     const bool more = container.status.read([&](std::string_view line) {
         if (line.starts_with("started")) {
-            container.take_terminal();
+            container.take_ways_in();
             container.state.set("ready", true);
             publish(container.state);
         } else {
@@ -317,7 +316,7 @@ void PodInit::end_container(ContainerRun& container, std::int64_t code, std::int
         if (exec.container == container.name) ::kill(exec.waiter, SIGKILL);
     container.end();
     wait_for_end(container);
-    container.take_terminal();  // It may have ended before it was seen to start.
+    container.take_ways_in();  // It may have ended before it was seen to start.
     container.drain();
     container.watchers.clear();
     container.input.reset();

@@ -71,7 +71,7 @@ IdMap PodUserTable::map_for(const std::string& ns, const IdsWanted& wanted,
     const std::string now = api::to_json(table_.to_value());
     // What a namespace was given is on disk before a file belongs to it.
     if (now != written_ && !map.empty()) {
-        replace_file(file_, now, 0600);
+        replace_file_durably(file_, now, 0600);
         written_ = now;
     }
     return map;

@@ -31,6 +31,7 @@ constexpr Duration kRetry = seconds(2);
 constexpr std::size_t kMessageLimit = 4096;
 constexpr std::size_t kFallbackLimit = 2048;
 constexpr std::int64_t kFallbackLines = 80;
+constexpr std::size_t kFallbackBytes = 256 << 10;  // Of the log: 80 lines of the usual length.
 
 Ended ended_by(const RunReport& report) {
     Ended ended;
@@ -138,6 +139,7 @@ void PodWorker::keep_verdicts() {
 
 PodWorker::~PodWorker() {
     if (timed_) host_.loop.cancel(timer_);
+    if (refreshing_later_) host_.loop.cancel(refresh_timer_);
     if (!address_.empty()) host_.free_address(address_);
     host_.gpus.free(uid_);
 }
@@ -213,9 +215,11 @@ void PodWorker::add_message(const Value& container, Ended& ended) const {
     const bool from_log = container["terminationMessagePolicy"].text() == "FallbackToLogsOnError" &&
                           ended.code != 0 && ended.message.empty();
     if (!from_log) return;
-    const std::string log =
-        read_file(directory() + "/logs/" + name + "/" + std::to_string(ended.attempt) + ".log")
-            .value_or("");
+    const Descriptor logs(
+        ::open((directory() + "/logs/" + name).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const std::string log = logs ? read_within(logs.get(), std::to_string(ended.attempt) + ".log",
+                                               kFallbackBytes, End::last)
+                                 : std::string();
     const std::string text = LogPrinter(LogQuery{}).take(tail_of(log, kFallbackLines));
     ended.message = text.substr(text.size() - std::min(text.size(), kFallbackLimit));
 }
@@ -235,6 +239,10 @@ void PodWorker::sandbox_lost() {
     const bool again = object_->value["spec"]["restartPolicy"].text_or("Always") != "Never";
     seen_.lost = !again;
     seen_.sandbox = again ? PodSeen::Sandbox::none : PodSeen::Sandbox::gone;
+    // The holder may have ended with it: the one that follows has to be asked for the pod's users,
+    // or it would give them to others.
+    seen_.prepared = false;
+    ++sandboxes_lost_;
     record("Warning", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
     step();
 }

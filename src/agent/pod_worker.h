@@ -80,7 +80,7 @@ private:
     void fetch_object(const char* resource, const std::string& name);
     void fetch_token(const TokenRequest& request);
     void fetched();
-    void refresh();
+    void refresh_later();
     void fill();
     Machine::PodFiles files() const;
     std::string check_machine_paths() const;
@@ -101,6 +101,7 @@ private:
                        const Variables& variables) const;
     void start(const std::string& name);
     void start_run(const std::string& name);
+    void discard_older_runs(const std::string& name, int newest);
     void run_hook(const std::string& name, const char* field,
                   ContainerSeen::Hook ContainerSeen::*which);
     void ask_probe(const std::string& name, ProbeKind kind);
@@ -135,6 +136,9 @@ private:
     std::map<std::string, std::uint64_t> written_;  // Hashes of its files, by path.
     int fetching_ = 0;                              // Requests under way.
     bool preparing_ = false;                        // Until all of them are answered.
+    int sandboxes_lost_ = 0;
+    Loop::TimerId refresh_timer_{};
+    bool refreshing_later_ = false;
     std::string told_problem_;
 
     std::uint64_t told_status_ = 0;  // Its hash.

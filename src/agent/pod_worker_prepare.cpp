@@ -75,6 +75,7 @@ void PodWorker::prepare() {
     if (preparing_) return;
     preparing_ = true;
     if (address_.empty()) address_ = host_.take_address();
+    if (!address_.empty() && fetching_ > 0) return;  // A refresh is under way and does it.
     if (!address_.empty()) return fetch();
     record("Warning", "FailedCreatePodSandBox", "all addresses of pods are in use");
     host_.loop.after(kRetry, guarded([this] {
@@ -163,7 +164,9 @@ void PodWorker::fill() {
     // A pod that runs may have given its folders other modes and owners.
     if (seen_.prepared || seen_.sandbox == PodSeen::Sandbox::up) wanted.folders.clear();
     if (wanted.files.empty() && seen_.prepared) return filled();
-    const auto told = [this, names = wanted.files](const std::string& problem, const IdMap& ids) {
+    const auto told = [this, names = wanted.files, lost = sandboxes_lost_](
+                          const std::string& problem, const IdMap& ids) {
+        if (lost != sandboxes_lost_) return fill();  // A holder that has ended gave this answer.
         if (problem.empty()) {
             ids_ = ids;
             for (const Machine::PodFiles::File& file : names)
@@ -190,15 +193,21 @@ void PodWorker::filled() {
         host_.loop.after(kRetry, guarded([this] { fetch(); }));
     else
         preparing_ = false;
-    if (!waits && has_files(volumes_)) host_.loop.after(kRefresh, guarded([this] { refresh(); }));
+    if (!waits && has_files(volumes_)) refresh_later();
     step();
 }
 
 /// Config maps, secrets and tokens change while their pod runs; its volumes follow.
-void PodWorker::refresh() {
-    const bool over =
-        seen_.sandbox == PodSeen::Sandbox::ending || seen_.sandbox == PodSeen::Sandbox::gone;
-    if (!over && fetching_ == 0) fetch();
+void PodWorker::refresh_later() {
+    if (refreshing_later_) host_.loop.cancel(refresh_timer_);
+    refreshing_later_ = true;
+    refresh_timer_ = host_.loop.after(kRefresh, guarded([this] {
+                                          refreshing_later_ = false;
+                                          const bool over =
+                                              seen_.sandbox == PodSeen::Sandbox::ending ||
+                                              seen_.sandbox == PodSeen::Sandbox::gone;
+                                          if (!over && fetching_ == 0) fetch();
+                                      }));
 }
 
 /// All files of the pod, with those of its volumes.

@@ -95,6 +95,7 @@ void PodWorker::start_run(const std::string& name) {
         variables.push(key + "=" + value);
     ContainerLimits limits = limits_of(object_->value, container);
     limits.processes = host_.options.pids_limit;
+    discard_older_runs(name, seen.attempt);
     record("Normal", "Pulled", "Container image \"" + image_name + "\" already present on machine");
     record("Normal", "Created", "Created container: " + name);
     host_.machine.start(
@@ -111,6 +112,12 @@ void PodWorker::start_run(const std::string& name) {
              {"stdin", container["stdin"]},
              {"tty", container["tty"]},
              {"sharePid", object_->value["spec"]["shareProcessNamespace"]}}));
+}
+
+/// As the kubelet: of the runs that have ended, one a container stays, with its logs alone.
+void PodWorker::discard_older_runs(const std::string& name, int newest) {
+    if (newest >= 1) host_.machine.discard_run(uid_, name, newest - 1, Machine::Keep::logs);
+    if (newest >= 2) host_.machine.discard_run(uid_, name, newest - 2, Machine::Keep::nothing);
 }
 
 void PodWorker::run_hook(const std::string& name, const char* field,

@@ -196,4 +196,15 @@ TEST_CASE("a node is declared in one word, and mistakes are named") {
     CHECK(parse_node_declaration("a:nvidia.com/gpu=1,hugepages-2Mi=4Mi").capacity.size() == 3);
 }
 
+TEST_CASE("nodes share the machine's disk, but for what is declared") {
+    std::vector<NodeDeclaration> nodes = {parse_node_declaration("a:cpu=1"),
+                                          parse_node_declaration("b:ephemeral-storage=5Gi")};
+    share_disk(nodes, 4096 * 1024);
+    CHECK(nodes[0].capacity.back() ==
+          std::pair<std::string, std::string>("ephemeral-storage", "2048Ki"));
+    CHECK(nodes[1].capacity.size() == 2);
+    share_disk(nodes, 0);  // The disk says nothing: nothing is declared.
+    CHECK(nodes[0].capacity.size() == 3);
+}
+
 }  // namespace muster::agent

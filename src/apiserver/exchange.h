@@ -96,6 +96,7 @@ struct Context {
     api::Kinds kinds;  // All that is served.
     Node* node = nullptr;
     std::vector<api::AdmissionHook> hooks;
+    std::vector<Server::ConnectionCheck> connection_checks;
     std::map<std::pair<api::GroupResource, std::string>, Server::Answer> answers;
     WebhookCaller* caller = nullptr;  // The way to webhooks; null: there is none.
     std::vector<Server::View> views;

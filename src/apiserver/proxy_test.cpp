@@ -80,6 +80,23 @@ TEST_CASE("logs and streams are the node's") {
     CHECK(server.get(space + "/pods/q/log")->status == 404);
 }
 
+TEST_CASE("who acts inside pods may be checked beside their rights; ports and logs are open") {
+    TestServer server;
+    RecordedNode node;
+    server.server.set_node(&node);
+    run_pod(server);
+    server.server.add_connection_check(
+        [](const std::vector<std::string>&) { return std::string("not you"); });
+    for (const char* part : {"exec?command=ls", "attach"}) {
+        const auto answer = server.get(space + "/pods/p/" + part);
+        CHECK(answer->status == 403);
+        CHECK(answer->message().ends_with("not you"));
+    }
+    CHECK(node.asked.empty());
+    CHECK(server.get(space + "/pods/p/portforward?ports=1")->text == "from the pod");
+    CHECK(server.get(space + "/pods/p/log")->status == 200);
+}
+
 TEST_CASE("a proxy finds a ready pod and its port") {
     TestServer server;
     RecordedNode node;

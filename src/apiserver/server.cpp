@@ -268,6 +268,10 @@ void Server::add_admission(api::AdmissionHook hook) {
     state_->context.hooks.push_back(std::move(hook));
 }
 
+void Server::add_connection_check(ConnectionCheck check) {
+    state_->context.connection_checks.push_back(std::move(check));
+}
+
 void Server::add_view(View view) {
     state_->context.views.push_back(std::move(view));
 }

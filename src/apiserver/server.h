@@ -89,6 +89,11 @@ public:
     /// next.
     void add_admission(api::AdmissionHook hook);
 
+    /// Adds a check of who may act inside pods (exec, attach), beside their rights to that. It
+    /// gives why not, or an empty text.
+    using ConnectionCheck = std::function<std::string(const std::vector<std::string>& groups)>;
+    void add_connection_check(ConnectionCheck check);
+
     /// Answers GET .../NAME/SUBRESOURCE of a kind with a function's value (for example
     /// workloads/why), with the caller's rights on that subresource.
     /// It responds on the server's loop, now or later.

@@ -100,6 +100,15 @@ void connect(Context& context, const ExchangePtr& exchange,
     ask_all(context, exchange, reviewed, [&context, exchange, serve] { serve(context, exchange); });
 }
 
+/// Who acts inside a pod has the pod's rights on the machine.
+void check_connection(const Context& context, const Exchange& exchange) {
+    const Route& route = exchange.route;
+    if (route.subresource == "portforward") return;
+    for (const Server::ConnectionCheck& check : context.connection_checks)
+        if (const std::string why = check(exchange.user.groups); !why.empty())
+            throw forbidden(exchange.kind->resource(), route.name, why);
+}
+
 Value created_status() {
     Value status = success_status({});
     status.set("code", 201);
@@ -268,6 +277,7 @@ void serve_subresource(Context& context, const ExchangePtr& exchange) {
         serve_stream(context, exchange);
     } else if (is_core(kind, "pods") && is_stream(subresource)) {
         authorize_as(context, *exchange, "create");  // A WebSocket begins with a GET.
+        check_connection(context, *exchange);
         connect(context, exchange, serve_stream);
     } else if (is_core(kind, "pods") && subresource == "binding") {
         serve_binding(context, exchange);

@@ -142,6 +142,10 @@ def test_restart_policies_and_back_off(muster):
     assert re.match("back-off [12]0s restarting failed container=main", looping["state"]["waiting"]["message"]), looping
     assert looping["lastState"]["terminated"]["reason"] == "Completed"
     muster.until("it runs a third time", lambda: status_of(muster, "again")["restartCount"] >= 2)
+    folder = muster.folder / "state/agent/pods" / muster.get("pod", "again")["metadata"]["uid"]
+    # One run that has ended keeps its logs, as with the kubelet; nothing else stays on the disk.
+    muster.until("files of older runs are removed", lambda: not list(folder.glob("*/main/0*")) and not (folder / "containers/main/1").exists())
+    assert (folder / "logs/main/1.log").exists() and muster.run("logs", "again", "--previous").stdout == "life\n"
 
 
 def test_init_containers_run_in_order_before_the_others(muster):

@@ -1,0 +1,81 @@
+// agent/pod_chores_test.cpp - the holder's work with the files of pods.
+#include "agent/pod_chores.h"
+
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/files.h"
+#include "base/error.h"
+
+namespace muster::agent {
+namespace {
+
+/// A pod's folder, removed at the end.
+struct PodFolder {
+    std::string path;
+
+    PodFolder() {
+        char name[] = "/tmp/muster-pod-chores-XXXXXX";
+        REQUIRE(::mkdtemp(name) != nullptr);
+        path = name;
+        make_directories(path + "/incoming");
+    }
+    ~PodFolder() { remove_tree(path); }
+    PodFolder(const PodFolder&) = delete;
+    PodFolder& operator=(const PodFolder&) = delete;
+
+    void fill(const IdMap& ids) {
+        write_file(path + "/incoming/list.json",
+                   R"({"folders":[{"path":"volumes","mode":493},)"
+                   R"({"path":"volumes/data","mode":511}],"files":[]})");
+        fill_pod(path, ids);
+    }
+    bool has(const std::string& name) const {
+        return ::access((path + "/" + name).c_str(), F_OK) == 0;
+    }
+    uid_t owner(const std::string& name) const {
+        struct stat status {};
+        REQUIRE(::lstat((path + "/" + name).c_str(), &status) == 0);
+        return status.st_uid;
+    }
+};
+
+IdMap range(std::int64_t first) {
+    return {{{0, first, 65'536}}, {{0, first, 65'536}}};
+}
+
+TEST_CASE("a volume that belonged to other users is emptied, one of the pod's own is kept") {
+    if (::geteuid() != 0) return;  // Only root gives files away.
+    PodFolder pod;
+    pod.fill(range(600'000'000));
+    write_file(pod.path + "/volumes/data/kept", "1");
+    REQUIRE(::chown((pod.path + "/volumes/data").c_str(), 600'001'000, 600'001'000) == 0);
+    pod.fill(range(600'000'000));
+    CHECK(pod.has("volumes/data/kept"));  // A user of the pod had it: 1000.
+    CHECK(pod.owner("volumes/data") == 600'000'000);
+    pod.fill(range(700'000'000));
+    CHECK_FALSE(pod.has("volumes/data/kept"));
+    CHECK(pod.owner("volumes/data") == 700'000'000);
+}
+
+TEST_CASE("pods without users of their own keep what they find") {
+    PodFolder pod;
+    pod.fill({});
+    write_file(pod.path + "/volumes/data/kept", "1");
+    pod.fill({});
+    CHECK(pod.has("volumes/data/kept"));
+}
+
+TEST_CASE("files are counted with the bytes of a pod") {
+    PodFolder pod;
+    pod.fill({});
+    for (const char* name : {"a", "b", "c"})
+        write_file(pod.path + "/volumes/data/" + name, "");
+    CHECK(pod_disk_use(pod.path)["files"].integer_or(0) == 4);  // With their folder.
+}
+
+}  // namespace
+}  // namespace muster::agent
