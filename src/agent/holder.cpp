@@ -14,11 +14,9 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/file.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -30,6 +28,7 @@
 #include "agent/cgroup_tree.h"
 #include "agent/descriptor.h"
 #include "agent/files.h"
+#include "agent/holder_ground.h"
 #include "agent/listening.h"
 #include "agent/netlink.h"
 #include "agent/network.h"
@@ -37,7 +36,6 @@
 #include "agent/pod_init.h"
 #include "agent/pod_users.h"
 #include "agent/seccomp_profile.h"
-#include "agent/subordinate_ids.h"
 #include "agent/unix_socket.h"
 #include "api/json.h"
 #include "base/error.h"
@@ -48,54 +46,11 @@ namespace muster::agent {
 
 namespace {
 
-constexpr const char* kBridge = "muster0";
 constexpr int kLonelySeconds = 600;
 constexpr int kInitMilliseconds = 30'000;  // Until a new pod's init is ready; it takes some 10.
 
 std::string fault(const std::string& what) {
     return what + ": " + std::strerror(errno);
-}
-
-/// The namespaces that all pods are in, and the users that pods may have.
-struct Ground {
-    bool rootless = false;
-    IdSupply supply{};
-    std::string users_problem;  // Why pods have no users of their own.
-};
-
-/// Enters the namespaces, as root directly, else inside a user namespace.
-Ground enter_namespaces() {
-    Ground ground;
-    if (::geteuid() == 0 && ::unshare(CLONE_NEWNET | CLONE_NEWNS) == 0) {
-        ground.supply = ranges_of_root();
-        return ground;
-    }
-    ground.rootless = true;
-    const OwnNamespace own = enter_own_user_namespace();
-    ground.users_problem = own.problem;
-    if (own.count > 0) ground.supply = {IdSupply::Kind::singles, 1, 1, own.count};
-    if (::unshare(CLONE_NEWNET | CLONE_NEWNS) != 0)
-        throw Error(Reason::forbidden,
-                    fault("this machine does not allow Muster to make namespaces for pods"));
-    return ground;
-}
-
-void make_network() {
-    if (::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
-        const bool no_mount_point = errno == EINVAL;
-        const std::string what = fault("cannot make the mounts of pods private");
-        const char* const help =
-            "; / is no mount point here, as in a plain chroot: bind its folder "
-            "on itself (`mount --bind DIR DIR`) before the chroot";
-        throw Error(Reason::forbidden, no_mount_point ? what + help : what);
-    }
-    Netlink net;
-    net.set_up("lo");
-    net.add_bridge(kBridge);
-    net.add_address(kBridge, "10.244.0.1", 16);
-    net.set_up(kBridge);
-    net.add_local_route("10.244.0.0", 24);  // The nodes' own addresses.
-    net.add_local_route("10.96.0.0", 12);   // Services.
 }
 
 /// A forked child that is process 1 of new namespaces.
@@ -453,7 +408,7 @@ pid_t Holder::start_pod(const std::string& pod_directory) {
     pods_.push_back({pid, sandbox["ip"].text(), pod_directory.substr(pod_directory.rfind('/') + 1),
                      sandbox["namespace"].text()});
     Netlink net;
-    net.add_pair("p" + std::to_string(++links_), kBridge, "eth0", pid);
+    net.add_pair("p" + std::to_string(++links_), pod_bridge, "eth0", pid);
     net.set_up("p" + std::to_string(links_));
     (void)!::write(ours.get(), "g", 1);
     char text[4096];
