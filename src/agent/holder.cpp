@@ -295,9 +295,11 @@ bool Holder::do_chore(int client, const std::vector<std::string_view>& words,
             return api::to_json(to_value(ids));
         });
     } else if (words[0] == "remove" && !rest.empty()) {
-        filled_.erase(directory_ + "/pods/" + rest);
+        const std::vector<std::string_view> paths = split(rest, '\n');
+        for (const std::string_view path : paths)
+            filled_.erase(directory_ + "/pods/" + std::string(path));
         work_apart(client, [&] {
-            remove_beneath(directory_ + "/pods", rest);
+            remove_all_beneath(directory_ + "/pods", paths);
             return std::string();
         });
     } else if (words[0] == "usage" && !rest.empty()) {

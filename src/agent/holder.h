@@ -21,7 +21,7 @@ namespace muster::agent {
 ///   fill DIRECTORY         gives the pod its users and puts its files in place (see
 ///                          pod_chores.h, with "namespace" and "ids" that it wants): "ok MAP"
 ///   usage DIRECTORY        "ok USE", see pod_chores.h
-///   remove PATH            removes it beneath DIRECTORY-OF-PODS
+///   remove PATH...         removes them (a line each) beneath DIRECTORY-OF-PODS
 ///   pod DIRECTORY          starts the pod described in DIRECTORY/sandbox.json: "ok PID"
 ///   end                    ends every pod, then itself
 /// A failure is "error <errno> <sentence>".

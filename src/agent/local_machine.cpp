@@ -322,13 +322,11 @@ void LocalMachine::kill_exec(const std::string& uid, const std::string& id) {
 /// What pods wrote is theirs: the holder removes it.
 void LocalMachine::clear(std::vector<std::string> paths) {
     cleaner_.post([this, paths = std::move(paths)] {
-        for (const std::string& path : paths) {
-            try {
-                network_.remove_of_pods(path);
-            } catch (const Error& error) {
-                log_warning("agent",
-                            "files of an ended pod stay on the disk: " + std::string(error.what()));
-            }
+        try {
+            network_.remove_of_pods(paths);
+        } catch (const Error& error) {
+            log_warning("agent",
+                        "files of an ended pod stay on the disk: " + std::string(error.what()));
         }
     });
 }

@@ -223,8 +223,8 @@ IdMap Network::fill_pod(const std::string& pod_directory) {
     return id_map_of(json_of(ask("fill " + pod_directory, nullptr)));
 }
 
-void Network::remove_of_pods(const std::string& path) {
-    ask("remove " + path, nullptr);
+void Network::remove_of_pods(const std::vector<std::string>& paths) {
+    ask("remove " + join(paths, "\n"), nullptr);
 }
 
 api::Value Network::disk_use_of(const std::string& pod_directory) {

@@ -58,8 +58,8 @@ public:
     /// Puts the files of a pod in place, see pod_chores.h; gives the pod's users. Throws Error.
     IdMap fill_pod(const std::string& pod_directory);
 
-    /// Removes a folder or file beneath the folder of all pods. Throws Error.
-    void remove_of_pods(const std::string& path);
+    /// Removes folders or files beneath the folder of all pods. Throws Error when something stays.
+    void remove_of_pods(const std::vector<std::string>& paths);
 
     /// What the pod takes on the disk; see pod_chores.h. Throws Error.
     api::Value disk_use_of(const std::string& pod_directory);

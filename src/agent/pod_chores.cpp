@@ -20,6 +20,8 @@ namespace {
 
 using api::Value;
 
+constexpr std::size_t kMostProblems = 4096;  // Characters of what could not be removed.
+
 [[noreturn]] void fail(const std::string& what) {
     throw Error(Reason::internal_error, what + ": " + std::strerror(errno));
 }
@@ -105,6 +107,18 @@ void move_file(int pod, int incoming, const Value& file, const IdMap& ids) {
         fail("cannot put " + path + " in place");
 }
 
+void remove_beneath(int top, const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+    if (name.empty() || name == "." || name == "..")
+        throw Error(Reason::invalid, "\"" + path + "\" is nothing that can be removed");
+    const Descriptor above =
+        open_within(top, slash == std::string::npos ? "." : path.substr(0, slash), Reach::beneath,
+                    O_RDONLY | O_DIRECTORY);
+    if (!above) return;  // Nothing is there.
+    if (!remove_within(above.get(), name)) fail("cannot remove all of " + path);
+}
+
 }  // namespace
 
 void fill_pod(const std::string& directory, const IdMap& ids) {
@@ -119,17 +133,17 @@ void fill_pod(const std::string& directory, const IdMap& ids) {
         move_file(pod.get(), incoming.get(), file, ids);
 }
 
-void remove_beneath(const std::string& root, const std::string& path) {
+void remove_all_beneath(const std::string& root, const std::vector<std::string_view>& paths) {
     const Descriptor top = open_trusted(root);
-    const std::size_t slash = path.rfind('/');
-    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-    if (name.empty() || name == "." || name == "..")
-        throw Error(Reason::invalid, "\"" + path + "\" is nothing that can be removed");
-    const Descriptor above =
-        open_within(top.get(), slash == std::string::npos ? "." : path.substr(0, slash),
-                    Reach::beneath, O_RDONLY | O_DIRECTORY);
-    if (!above) return;  // Nothing is there.
-    if (!remove_within(above.get(), name)) fail("cannot remove all of " + path);
+    std::string problems;
+    for (const std::string_view path : paths) {
+        try {
+            remove_beneath(top.get(), std::string(path));
+        } catch (const Error& error) {
+            problems += (problems.empty() ? "" : "; ") + std::string(error.what());
+        }
+    }
+    if (!problems.empty()) throw Error(Reason::internal_error, problems.substr(0, kMostProblems));
 }
 
 Value pod_disk_use(const std::string& directory) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "agent/uid_ranges.h"
 #include "api/value.h"
@@ -15,8 +17,9 @@ namespace muster::agent {
 /// A folder that belongs to other users than the pod's is emptied first. Throws Error.
 void fill_pod(const std::string& directory, const IdMap& ids);
 
-/// Removes `path` beneath `root`, through no link. Throws Error when something stays.
-void remove_beneath(const std::string& root, const std::string& path);
+/// Removes each path beneath `root`, through no link. Throws Error when something stays, after it
+/// has tried them all.
+void remove_all_beneath(const std::string& root, const std::vector<std::string_view>& paths);
 
 /// What each volume (by its name) and each container (by its name: its writable folders and logs)
 /// of the pod takes, in bytes, and how many files there are of them together:

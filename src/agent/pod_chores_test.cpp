@@ -69,6 +69,17 @@ TEST_CASE("pods without users of their own keep what they find") {
     CHECK(pod.has("volumes/data/kept"));
 }
 
+TEST_CASE("what can be removed is removed, and what cannot is told") {
+    PodFolder pod;
+    pod.fill({});
+    write_file(pod.path + "/volumes/data/a", "1");
+    const std::vector<std::string_view> paths = {"volumes/..", "volumes/data", "gone/away"};
+    CHECK_THROWS_WITH_AS(remove_all_beneath(pod.path, paths),
+                         "\"volumes/..\" is nothing that can be removed", Error);
+    CHECK_FALSE(pod.has("volumes/data"));
+    CHECK(pod.has("volumes"));
+}
+
 TEST_CASE("files are counted with the bytes of a pod") {
     PodFolder pod;
     pod.fill({});
