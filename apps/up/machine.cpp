@@ -44,12 +44,24 @@ std::vector<std::string> machine_addresses() {
     return addresses;
 }
 
+namespace {
+
+/// ",nvidia.com/gpu=2" on a machine with two: /dev/nvidia0 and /dev/nvidia1.
+std::string gpus_text() {
+    int count = 0;
+    while (access(("/dev/nvidia" + std::to_string(count)).c_str(), F_OK) == 0)
+        ++count;
+    return count == 0 ? "" : ",nvidia.com/gpu=" + std::to_string(count);
+}
+
+}  // namespace
+
 std::string machine_declaration() {
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const long long kibibytes =
         static_cast<long long>(sysconf(_SC_PHYS_PAGES)) * (sysconf(_SC_PAGE_SIZE) / 1024);
     return machine_name() + ":cpu=" + std::to_string(cpus) +
-           ",memory=" + std::to_string(kibibytes) + "Ki,pods=110";
+           ",memory=" + std::to_string(kibibytes) + "Ki,pods=110" + gpus_text();
 }
 
 }  // namespace muster::up

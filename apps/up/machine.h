@@ -11,7 +11,7 @@ std::string machine_name();  // Lower case, fit for a node's name.
 /// All addresses of its interfaces.
 std::vector<std::string> machine_addresses();
 
-/// It as a node declaration: "name:cpu=8,memory=16384000Ki,pods=110".
+/// It as a node declaration: "name:cpu=8,memory=16384000Ki,pods=110,nvidia.com/gpu=1".
 std::string machine_declaration();
 
 }  // namespace muster::up

@@ -27,6 +27,20 @@ int gpus_of(const Value& container) {
     return 0;
 }
 
+bool asks_for_accelerators(const Value& container) {
+    for (const char* part : {"limits", "requests"})
+        for (const auto& [key, amount] : container["resources"][part].members()) {
+            const std::string name = key;
+            const std::size_t slash = name.find('/');
+            const std::string_view domain = std::string_view(name).substr(0, slash);
+            const bool is_extended = slash != std::string::npos && domain != "kubernetes.io" &&
+                                     !domain.ends_with(".kubernetes.io");
+            const auto asked = Quantity::parse(amount.text());
+            if (is_extended && asked && asked->units() > 0) return true;
+        }
+    return false;
+}
+
 int gpus_of_pod(const Value& pod) {
     int together = 0;
     int greediest = 0;

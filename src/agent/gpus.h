@@ -17,6 +17,10 @@ namespace muster::agent {
 int gpus_of(const api::Value& container);
 int gpus_of_pod(const api::Value& pod);
 
+/// True for a container that asks for a GPU or another extended resource ("amd.com/gpu",
+/// "rdma/hca"): it sees the machine's accelerators.
+bool asks_for_accelerators(const api::Value& container);
+
 /// Which of the pod's GPUs are the container's; containers share none, an init container takes from
 /// all.
 std::vector<int> share_of(const api::Value& pod, const std::string& container,

@@ -23,6 +23,19 @@ std::string asks(const std::string& name, int count, const std::string& more = "
 
 }  // namespace
 
+TEST_CASE("accelerators are for containers that ask for one") {
+    const auto sees = [](const std::string& resources) {
+        return asks_for_accelerators(yaml("{resources: " + resources + "}"));
+    };
+    CHECK(sees("{limits: {nvidia.com/gpu: '1'}}"));
+    CHECK(sees("{limits: {amd.com/gpu: '2'}}"));
+    CHECK(sees("{requests: {rdma/hca: '1'}}"));
+    CHECK_FALSE(sees("{limits: {nvidia.com/gpu: '0'}}"));
+    CHECK_FALSE(sees("{limits: {cpu: '4', memory: 1Gi, hugepages-2Mi: 4Mi}}"));
+    CHECK_FALSE(sees("{limits: {attachable-volumes.kubernetes.io/x: '1'}}"));
+    CHECK_FALSE(sees("{}"));
+}
+
 TEST_CASE("pods get different GPUs of their node, and give them back") {
     GpuTable table({parse_node_declaration("a:nvidia.com/gpu=2"),
                     parse_node_declaration("b:cpu=4,nvidia.com/gpu=1")});

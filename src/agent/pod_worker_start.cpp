@@ -30,6 +30,7 @@ RootPlan PodWorker::make_root(const Value& container, const ImageMapping& image,
     root.working_directory =
         expand(container["workingDir"].text_or(mapped ? host_.home : "/"), variables);
     root.read_only = container["securityContext"]["readOnlyRootFilesystem"].boolean_or(false);
+    root.accelerators = asks_for_accelerators(container);
     root.hidden = {host_.options.data_directory};
     root.ids = ids_;
     if (mapped) root.environments = environment_closure(image.environment).paths;

@@ -108,7 +108,7 @@ void RootMaker::take_devices() {
     const Descriptor dev(::open("/dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!dev) fail_at_root("cannot open /dev");
     for (const std::string& name : names_in(dev.get(), 100'000, "/dev")) {
-        if (!is_device_for_all(name) && !is_accelerator(name)) continue;
+        if (!is_device_for_all(name) && !(plan_.accelerators && is_accelerator(name))) continue;
         struct stat status {};
         if (::fstatat(dev.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
             S_ISLNK(status.st_mode))

@@ -34,6 +34,7 @@ api::Value to_value(const RootPlan& plan) {
                                {"home", plan.home},
                                {"workingDirectory", plan.working_directory},
                                {"readOnly", plan.read_only},
+                               {"accelerators", plan.accelerators},
                                {"ids", to_value(plan.ids)},
                                {"user", plan.user},
                                {"group", plan.group},
@@ -50,6 +51,7 @@ RootPlan root_plan_of(const api::Value& value) {
     plan.home = value["home"].text();
     plan.working_directory = value["workingDirectory"].text();
     plan.read_only = value["readOnly"].boolean_or(false);
+    plan.accelerators = value["accelerators"].boolean_or(false);
     plan.ids = id_map_of(value["ids"]);
     plan.user = value["user"].integer_or(0);
     plan.group = value["group"].integer_or(0);

@@ -28,7 +28,8 @@ struct RootPlan {
     std::string shared_memory;  // The pod's /dev/shm.
     std::string home;           // A writable folder of its own.
     std::string working_directory;
-    bool read_only = false;  // Only volumes, /dev/shm and /dev can be written.
+    bool read_only = false;     // Only volumes, /dev/shm and /dev can be written.
+    bool accelerators = false;  // GPUs and their like are among its devices.
     IdMap ids{};             // Of the pod; empty: all is this process's user's.
     std::int64_t user = 0;   // Whose the home folder is, as the pod sees it.
     std::int64_t group = 0;

@@ -12,7 +12,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import e2e_servers as e2e  # noqa: E402  (in the folder just named)
 
-NODE = "laptop:cpu=8,memory=8118372Ki,pods=110"
+NODE = "laptop:cpu=8,memory=8118372Ki,nvidia.com/gpu=1,pods=110"
 TENANT = "muster-attacks"  # An ordinary user with a range in /etc/subuid.
 NOBODY = 65534             # One without.
 

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import stat
 
 import pytest
 
@@ -349,6 +350,16 @@ def test_a_pod_has_its_own_devices_and_network_interfaces(ground):
     names = out.split()
     assert "sda" not in names and "vda" not in names and "mem" not in names and "kmsg" not in names and "RAW" not in names
     assert {"lo", "eth0"} <= set(names) and not {"muster0", "ens5", "enp0s3"} & set(names)
+
+
+def test_accelerators_show_to_those_who_ask_for_one(ground):
+    device = pathlib.Path("/dev/nvidia-of-a-test")
+    os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    try:
+        assert device.name not in run(ground, "ls /dev")[0].split()
+        assert device.name in run(ground, "ls /dev", container="resources: {limits: {nvidia.com/gpu: 1}}")[0].split()
+    finally:
+        device.unlink()
 
 
 def test_users_of_two_namespaces_never_meet(ground):
