@@ -95,7 +95,7 @@ bool make_step(int parent, const std::string& name, const Place& place, bool las
     const Descriptor fresh(::openat(parent, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     const bool is_given = place.owner.user >= 0 || place.owner.group >= 0;
     if (is_given && ::fchownat(fresh.get(), "", user, group, AT_EMPTY_PATH) != 0) {
-        const int why = errno;  // What could not be given away must not be found by the next try.
+        const int why = errno;  // The next try must not find a folder with the wrong owner.
         ::unlinkat(parent, name.c_str(), file ? 0 : AT_REMOVEDIR);
         errno = why;
         return false;
@@ -109,7 +109,7 @@ bool make_step(int parent, const std::string& name, const Place& place, bool las
            ::fchmod(readable.get(), place.mode | (status.st_mode & S_ISGID)) == 0;
 }
 
-/// What a folder is, whatever its name.
+/// The identity of a folder, whatever its name.
 using FolderIdentity = std::optional<std::pair<dev_t, ino_t>>;
 FolderIdentity identity_of(int folder) {
     struct stat status {};

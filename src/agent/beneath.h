@@ -23,13 +23,13 @@ enum class Reach {
 /// refused (ELOOP). Empty with errno when it cannot.
 Descriptor open_within(int folder, const std::string& path, Reach reach, int flags);
 
-/// Whose a new file or folder is, as this process sees the ids; -1: nothing is changed.
+/// The owner of a new file or folder, as this process sees the ids; -1: it is left as it is.
 struct Ownership {
     std::int64_t user = -1;
     std::int64_t group = -1;
 };
 
-/// What is to be at the end of a path, and how what is missing on the way is made.
+/// The file or folder wanted at the end of a path; missing folders on the way are made alike.
 struct Place {
     enum class Kind { folder, file };
     Kind kind = Kind::folder;
@@ -53,7 +53,7 @@ bool list_folder(int folder, std::size_t limit, const std::function<void(const c
 /// cannot be removed stays; false then.
 bool remove_within(int folder, const std::string& name);
 
-/// What a folder takes on the disk.
+/// The space and the inodes that a folder takes on the disk.
 struct DiskUse {
     std::int64_t bytes = 0;
     std::int64_t files = 0;

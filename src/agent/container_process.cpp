@@ -88,9 +88,12 @@ struct Command {
 };
 
 Command command_of(const api::Value& spec, const api::Value& what, const api::Value& terminal) {
-    Command command{
-        texts_of(what["argv"]),        texts_of(spec["env"]),           spec["cwd"].text(),
-        identity_of(spec["identity"]), spec["processes"].integer_or(0), terminal.boolean_or(false)};
+    Command command{texts_of(what["argv"]),
+                    texts_of(spec["env"]),
+                    spec["cwd"].text(),
+                    identity_of(spec["identity"]),
+                    spec["limits"]["processes"].integer_or(0),
+                    terminal.boolean_or(false)};
     const auto names_terminal = [](const std::string& each) { return each.starts_with("TERM="); };
     if (command.terminal &&
         std::none_of(command.variables.begin(), command.variables.end(), names_terminal))

@@ -33,10 +33,10 @@ struct Doors {
 
     explicit operator bool() const { return root && mounts && processes && groups; }
 };
-/// What came over Started::doors; empty when it has not come.
+/// The descriptors that came over Started::doors; empty when none have come.
 Doors receive_doors(const Descriptor& socket);
 
-/// What keeps the processes of a pod where they belong.
+/// The walls around the processes of a pod.
 struct Confinement {
     Descriptor users;                 // The pod's user namespace; empty: each has one of its own.
     std::vector<sock_filter> filter;  // The system calls that they may make.

@@ -31,7 +31,7 @@ namespace {
 constexpr const char* kStage = ".stage";
 constexpr std::size_t kMostMirrored = 4096;
 
-/// What container engines show nobody, and what they let nobody write.
+/// Files of /proc and /sys that container engines hide, and those that they make read-only.
 constexpr std::array kMaskedOfProc = {"acpi",       "asound",        "interrupts",  "kcore",
                                       "keys",       "latency_stats", "sched_debug", "scsi",
                                       "timer_list", "timer_stats"};
@@ -103,7 +103,7 @@ void RootMaker::give(int folder, const char* name, std::int64_t user, std::int64
         fail_at_root(std::string("cannot give ") + name + " to the pod");
 }
 
-/// What is at `target` in the container, made when it is not there.
+/// The file or folder at `target` in the container, made when it is not there.
 Descriptor RootMaker::make_place(const std::string& target, mode_t kind) {
     Place place;
     place.kind = kind == S_IFDIR ? Place::Kind::folder : Place::Kind::file;

@@ -114,7 +114,7 @@ void ContainerRun::start(const CgroupTree& groups, const std::string& pod,
         root.mounts.insert(root.mounts.end(), group.mounts.begin(), group.mounts.end());
         spec.set("root", to_value(root));
     }
-    if (group.counts_processes) spec.set("processes", 0);
+    if (group.counts_processes) spec.at("limits").set("processes", 0);
     Started started = start_container(spec, group.folders, confinement);
     pid = started.pid;
     status = LineReader(std::move(started.status));

@@ -96,7 +96,7 @@ void DiskKeeper::judge(const std::vector<Pod>& pods, const std::map<std::string,
         if (use == uses.end()) continue;
         if (const auto verdict = disk_verdict(pod.value, use->second)) evict_(pod.uid, *verdict);
     }
-    // What a pod leaves is freed a while after its end: until then nobody else is evicted for it.
+    // The space of a pod is freed a while after its end: until then nobody else is evicted for it.
     if (space_evicted_ && loop_.now() - *space_evicted_ < kFreeingPeriod) return;
     const bool one_goes =
         std::any_of(pods.begin(), pods.end(), [](const Pod& pod) { return pod.ending; });

@@ -12,7 +12,7 @@
 
 namespace muster::agent {
 
-/// What a pod takes, in bytes, and in files: each takes an inode.
+/// The disk use of a pod, in bytes and in files: each takes an inode.
 struct PodDiskUse {
     std::map<std::string, std::int64_t> volumes;     // emptyDirs on the disk.
     std::map<std::string, std::int64_t> containers;  // Writable folders and logs.
@@ -36,9 +36,9 @@ struct DiskSpace {
     std::int64_t inodes = 0;  // 0: the file system makes them as it needs them.
     std::int64_t inodes_free = 0;
 };
-/// What stays free for Muster itself: a twentieth of the disk, at most 256 MiB.
+/// The bytes that stay free for Muster itself: a twentieth of the disk, at most 256 MiB.
 std::int64_t disk_reserve(const DiskSpace& space);
-/// And a twentieth of the inodes, at most 10,000.
+/// The inodes that do: a twentieth of them, at most 10,000.
 std::int64_t inodes_reserve(const DiskSpace& space);
 /// Below a reserve, a pod has to go at once.
 bool is_low(const DiskSpace& space);

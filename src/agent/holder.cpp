@@ -29,6 +29,7 @@
 #include "agent/descriptor.h"
 #include "agent/files.h"
 #include "agent/holder_ground.h"
+#include "agent/json_file.h"
 #include "agent/listening.h"
 #include "agent/netlink.h"
 #include "agent/network.h"
@@ -121,11 +122,11 @@ std::string set_kernel_parameters(const api::Value& sandbox) {
     ::_exit(run_pod_init(directory, listener, groups, std::move(confinement)));
 }
 
-api::Value json_in(const std::string& path) {
-    auto parsed = api::parse_json(read_file(path).value_or(""));
-    auto* document = std::get_if<api::Parsed>(&parsed);
-    if (!document) throw Error(Reason::bad_request, "cannot read " + path);
-    return std::move(document->value);
+/// A document that the server left for the holder.
+api::Value demand_json(const std::string& path) {
+    api::Value document = read_json(path);
+    if (!document.is_object()) throw Error(Reason::bad_request, "cannot read " + path);
+    return document;
 }
 
 /// One holder a directory, for as long as it lives; empty when there is another one.
@@ -312,7 +313,7 @@ bool Holder::do_chore(int client, const std::vector<std::string_view>& words,
 
 /// The users of the pod whose files are to be written. They are known before the pod runs.
 IdMap Holder::users_of(const std::string& pod_directory) {
-    const api::Value list = json_in(pod_directory + "/incoming/list.json");
+    const api::Value list = demand_json(pod_directory + "/incoming/list.json");
     const std::string ns = list["namespace"].text();
     std::set<std::string> busy;
     for (const Pod& pod : pods_)
@@ -334,7 +335,8 @@ void Holder::work_apart(int client, const std::function<std::string()>& work) {
     if (pid > 0) return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != holder) ::_exit(1);
-    // What the next holder waits for, or is reached by, must not outlive this one in here.
+    // The lock that the next holder waits for, and the socket that it listens on, must not outlive
+    // this holder in its child.
     const Descriptor own(::fcntl(client, F_DUPFD_CLOEXEC, 3));
     lock_.reset();
     listener_.reset();
@@ -386,7 +388,7 @@ Descriptor Holder::make_socket(const std::vector<std::string_view>& words) {
 }
 
 pid_t Holder::start_pod(const std::string& pod_directory) {
-    const api::Value sandbox = json_in(pod_directory + "/sandbox.json");
+    const api::Value sandbox = demand_json(pod_directory + "/sandbox.json");
     Descriptor listener = listen_unix(pod_directory, "init.sock");
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/files.h"
+#include "agent/json_file.h"
 #include "agent/log_file.h"
 #include "api/json.h"
 #include "base/error.h"
@@ -30,12 +31,6 @@ std::vector<std::string> names_in(const std::string& directory) {
     ::closedir(list);
     std::sort(names.begin(), names.end());
     return names;
-}
-
-Value read_json(const std::string& path) {
-    auto parsed = api::parse_json(read_file(path).value_or("null"));
-    auto* document = std::get_if<api::Parsed>(&parsed);
-    return document ? std::move(document->value) : Value();
 }
 
 RunReport report_of(const Value& state) {
@@ -319,7 +314,7 @@ void LocalMachine::kill_exec(const std::string& uid, const std::string& id) {
     say(uid, Value::object({{"do", "kill"}, {"id", id}}));
 }
 
-/// What pods wrote is theirs: the holder removes it.
+/// Files that pods wrote belong to their users: the holder removes them.
 void LocalMachine::clear(std::vector<std::string> paths) {
     cleaner_.post([this, paths = std::move(paths)] {
         try {

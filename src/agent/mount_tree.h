@@ -8,7 +8,7 @@
 
 namespace muster::agent {
 
-/// What may be done with what is mounted.
+/// The restrictions of a mount.
 struct MountFlags {
     bool read_only = false;
     bool no_devices = true;

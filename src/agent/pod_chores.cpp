@@ -36,7 +36,7 @@ mode_t mode_of(const Value& value, mode_t usual) {
     return static_cast<mode_t>(value["mode"].integer_or(usual)) & 07777;
 }
 
-/// Whose a file of the pod is: its root's, and of its group when it names one.
+/// The owner of a file of the pod: its root, and its group when it names one.
 Ownership owner_of(const IdMap& ids, const Value& value) {
     const std::int64_t group = value["group"].integer_or(-1);
     return {outside_of(ids.users, 0), outside_of(ids.groups, group < 0 ? 0 : group)};

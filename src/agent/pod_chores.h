@@ -21,8 +21,8 @@ void fill_pod(const std::string& directory, const IdMap& ids);
 /// has tried them all.
 void remove_all_beneath(const std::string& root, const std::vector<std::string_view>& paths);
 
-/// What each volume (by its name) and each container (by its name: its writable folders and logs)
-/// of the pod takes, in bytes, and how many files there are of them together:
+/// The disk use of each volume (by its name) and each container (by its name: its writable folders
+/// and logs) of the pod, in bytes, and how many files there are of them together:
 /// {volumes: {NAME: N}, containers: {NAME: N}, files: N}.
 api::Value pod_disk_use(const std::string& directory);
 

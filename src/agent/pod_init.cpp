@@ -23,6 +23,7 @@
 #include "agent/container_process.h"
 #include "agent/container_run.h"
 #include "agent/files.h"
+#include "agent/json_file.h"
 #include "agent/unix_socket.h"
 #include "agent/user_namespace.h"
 #include "api/json.h"
@@ -40,12 +41,6 @@ std::time_t steady_seconds() {
     timespec now{};
     ::clock_gettime(CLOCK_BOOTTIME, &now);
     return now.tv_sec;
-}
-
-api::Value read_json(const std::string& path) {
-    auto parsed = api::parse_json(read_file(path).value_or("null"));
-    if (auto* document = std::get_if<api::Parsed>(&parsed)) return std::move(document->value);
-    return {};
 }
 
 struct Exec {

@@ -15,7 +15,7 @@ namespace muster::agent {
 ///   init.sock                           where it listens (`listener`)
 ///   containers/NAME/ATTEMPT.json        what to start: argv, env, cwd, root (see root_plan.h),
 ///                                       limits (see cgroup.h), identity (see identity.h),
-///                                       processes (at most), oomScoreAdj, stdin, tty, sharePid
+///                                       oomScoreAdj, stdin, tty, sharePid
 ///   containers/NAME/ATTEMPT.state.json  started, finished, code, signal, failure, outOfMemory
 ///   logs/NAME/ATTEMPT.log               in the form of log_format.h; .1, .2, ... are older parts
 ///

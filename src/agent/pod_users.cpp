@@ -69,7 +69,7 @@ IdMap PodUserTable::map_for(const std::string& ns, const IdsWanted& wanted,
     const IdMap map =
         table_.map_for(ns, wanted, busy, [this](std::int64_t range) { return lock_range(range); });
     const std::string now = api::to_json(table_.to_value());
-    // What a namespace was given is on disk before a file belongs to it.
+    // The ids of a namespace are on the disk before a file belongs to them.
     if (now != written_ && !map.empty()) {
         replace_file_durably(file_, now, 0600);
         written_ = now;

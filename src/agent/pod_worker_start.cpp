@@ -108,7 +108,6 @@ void PodWorker::start_run(const std::string& name) {
              {"root", to_value(root)},
              {"limits", to_value(limits)},
              {"identity", to_value(identity)},
-             {"processes", host_.options.pids_limit},
              {"oomScoreAdj", out_of_memory_score(object_->value, container, memory_of_node())},
              {"stdin", container["stdin"]},
              {"tty", container["tty"]},

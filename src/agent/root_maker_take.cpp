@@ -20,8 +20,8 @@ namespace {
 
 constexpr MountFlags kProgramsOnly{.read_only = true, .no_devices = true, .no_programs = false};
 
-/// What of /etc a program needs that knows nothing of this machine: names of users, how names are
-/// looked up, where libraries and certificates are.
+/// The files of /etc that a program needs which knows nothing of this machine: names of users, how
+/// names are looked up, where libraries and certificates are.
 constexpr std::array kFilesOfEtc = {
     "passwd",       "group",     "nsswitch.conf",   "ld.so.cache",   "ld.so.conf.d",
     "alternatives", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "pki/ca-trust/extracted",

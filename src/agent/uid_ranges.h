@@ -68,7 +68,8 @@ class IdTable {
 public:
     explicit IdTable(IdSupply supply) : supply_(supply) {}
 
-    /// What is known of an earlier life; `known` as to_value gave it for the same kind of supply.
+    /// Takes over the ids given in an earlier life; `known` as to_value gave it for the same kind
+    /// of supply.
     void restore(const api::Value& known);
     api::Value to_value() const;
 
