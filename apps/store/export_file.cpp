@@ -107,11 +107,12 @@ store::Record record_of(const Lines& lines, const std::string& line) {
     const api::Value object = object_of(lines, line);
     const api::Value& key = object["key"];
     const api::Value& revision = object["revision"];
-    if (!key.is_string() || key.text().empty() || !revision.is_integer() || revision.as_integer() < 1)
+    if (!key.is_string() || key.text().empty() || !revision.is_integer() ||
+        revision.as_integer() < 1)
         lines.fail("it has no key, or no revision above 0");
     store::Record record{key.text(), nullptr, revision.as_integer()};
-    const std::string head = "{\"key\":" + quoted(record.key) +
-                             ",\"revision\":" + std::to_string(record.revision) + ",";
+    const std::string head =
+        "{\"key\":" + quoted(record.key) + ",\"revision\":" + std::to_string(record.revision) + ",";
     const std::string_view rest = std::string_view(line).substr(std::min(head.size(), line.size()));
     constexpr std::string_view value_name = "\"value\":";
     if (line.starts_with(head) && rest.starts_with(value_name)) {

@@ -16,7 +16,8 @@ namespace muster::storage {
 /// number and the SHA-256 of all lines before it.
 ///
 ///     {"format":"muster export 1","revision":9}
-///     {"key":"/core/configmaps/default/a","revision":7,"value":{...the bytes as they are stored...}}
+///     {"key":"/core/configmaps/default/a","revision":7,"value":{...the bytes as they are
+///     stored...}}
 ///     {"objects":1,"sha256":"..."}
 ///
 /// A value that is not one line of JSON stands as `"bytes":"...base64..."`.

@@ -90,7 +90,8 @@ TEST_CASE("an export with any byte changed is refused") {
 }
 
 TEST_CASE("what is not an export is refused in words") {
-    CHECK(refusal("{}\n") == "error: FILE, line 1: it is no export in the format \"muster export 1\"");
+    CHECK(refusal("{}\n") ==
+          "error: FILE, line 1: it is no export in the format \"muster export 1\"");
     CHECK(refusal("apiVersion: v1\n").find("line 1: ") != std::string::npos);
     CHECK(refusal(export_of({{"/b", make_bytes("{}"), 1}, {"/a", make_bytes("{}"), 1}}, 2)) ==
           "error: FILE, line 3: the keys are not in order");

@@ -46,7 +46,8 @@ std::string store_of(const StoreOptions& options) {
     const std::string data = options.data.empty() ? up::usual_data_directory() : options.data;
     struct stat found {};
     if (stat(data.c_str(), &found) != 0)
-        refuse("the data folder " + data + " cannot be read: " + reason() + "; name it with --data");
+        refuse("the data folder " + data + " cannot be read: " + reason() +
+               "; name it with --data");
     if (!S_ISDIR(found.st_mode)) refuse(data + " is no folder; name the data folder with --data");
     const std::string folder = fs::absolute(data).lexically_normal().string();
     const std::string store = folder + (folder.ends_with('/') ? "store" : "/store");
@@ -59,8 +60,7 @@ std::string store_of(const StoreOptions& options) {
 std::unique_ptr<ReadOnlyView> whole_view(const std::string& folder) {
     auto view = std::make_unique<ReadOnlyView>(folder, ReadOnlyView::Contents::keep);
     if (view->verdict().kind == Kind::empty) refuse("there is no database in " + folder);
-    if (view->verdict().kind != Kind::whole)
-        throw Error(Reason::invalid, view->verdict().sentence);
+    if (view->verdict().kind != Kind::whole) throw Error(Reason::invalid, view->verdict().sentence);
     return view;
 }
 
@@ -71,9 +71,7 @@ public:
 
     File(const std::string& name, Way way) : name_(name) {
         if (name.empty()) refuse("name a file, or - for standard input or output");
-        fd_ = name != "-"        ? open_named(way)
-              : way == Way::read ? STDIN_FILENO
-                                 : STDOUT_FILENO;
+        fd_ = name != "-" ? open_named(way) : way == Way::read ? STDIN_FILENO : STDOUT_FILENO;
         if (fd_ < 0 && errno == EEXIST) refuse(name + " is there already; name a new file");
         if (fd_ < 0) refuse(name + ": " + reason());
     }
@@ -221,10 +219,9 @@ int run_import(const StoreOptions& options) {
     File file(options.file, File::Way::read);
     const up::DataDirectory data(options.data.empty() ? up::usual_data_directory() : options.data);
     store::NewStore target(data.store_path());
-    const ExportTotals totals =
-        read_export([&file] { return file.read_some(); },
-                    options.file == "-" ? "standard input" : options.file,
-                    [&target](const store::Record& record) { target.put(record); });
+    const ExportTotals totals = read_export(
+        [&file] { return file.read_some(); }, options.file == "-" ? "standard input" : options.file,
+        [&target](const store::Record& record) { target.put(record); });
     target.finish(totals.revision);
     say(stdout, "imported " + count_text(totals.objects) + " as of revision " +
                     std::to_string(totals.revision) + " into " + data.path());
@@ -236,8 +233,9 @@ int run_repair(const StoreOptions& options) {
     if (!options.accept_loss) {
         const int found = run_check(options);
         if (found != 0)
-            say(stderr, "nothing was changed: with --accept-loss what can be read is kept, and "
-                        "the rest is given up");
+            say(stderr,
+                "nothing was changed: with --accept-loss what can be read is kept, and "
+                "the rest is given up");
         return found;
     }
     const up::DataDirectory data(fs::path(folder).parent_path().string());
