@@ -9,6 +9,7 @@
 #include "apps/cli/verbs.h"
 #include "apps/operator/operator.h"
 #include "apps/replay/replay_command.h"
+#include "apps/store/store_commands.h"
 #include "apps/up/up.h"
 #include "base/log_format.h"
 
@@ -383,6 +384,42 @@ void add_replay(CLI::App& app, Chosen& chosen) {
         [&chosen, options] { chosen = [options] { return replay::run_replay(*options); }; });
 }
 
+void add_store(CLI::App& app, Chosen& chosen) {
+    struct Row {
+        const char* name;
+        const char* help;
+        const char* file;  // Null: it has none.
+        int (*run)(const storage::StoreOptions&);
+    };
+    const Row rows[] = {
+        {"check", "Read everything, and say whether all that was answered is there (any time)",
+         nullptr, storage::run_check},
+        {"export", "Write all objects to FILE as lines of JSON (any time; Secrets in clear)",
+         "A new file; - for standard output", storage::run_export},
+        {"import", "Make the store of a new data folder from an export",
+         "A file of `muster store export`; - for standard input", storage::run_import},
+        {"backup", "Make a new data folder with the same objects and keys (any time)",
+         "A new or empty folder", storage::run_backup},
+        {"repair", "Keep what can be read of a damaged store, and start without the rest", nullptr,
+         storage::run_repair}};
+    CLI::App* verb = app.add_subcommand("store", "Check, save and restore the data folder");
+    verb->require_subcommand(1);
+    verb->fallthrough();
+    auto options = std::make_shared<storage::StoreOptions>();
+    for (const Row& row : rows) {
+        CLI::App* what = verb->add_subcommand(row.name, row.help);
+        what->add_option("--data", options->data, "The data folder (as of `muster up`)");
+        if (row.file != nullptr) what->add_option("file", options->file, row.file)->required();
+        if (row.run == storage::run_repair) {
+            what->add_flag("--accept-loss", options->accept_loss,
+                           "Do it; the damaged folder is kept beside the new one");
+        }
+        what->callback([&chosen, options, run = row.run] {
+            chosen = [options, run] { return run(*options); };
+        });
+    }
+}
+
 /// Verbs of the design that are not built yet say so.
 constexpr std::string_view missing_verbs[] = {"submit", "when", "what-if", "acct"};
 
@@ -420,6 +457,7 @@ int run(const std::vector<std::string>& arguments) {
     add_up(app, chosen);
     add_replay(app, chosen);
     add_rbac(app, chosen);
+    add_store(app, chosen);
     for (auto* add : {add_operator, add_crds, add_get, add_describe, add_writes, add_delete,
                       add_wait, add_logs, add_exec, add_changes, add_scale, add_questions})
         add(app, globals, chosen);

@@ -61,12 +61,33 @@ agent::HostPath host_path_of(const std::string& path, const Value& value) {
     return {value["path"].text(), writable.boolean_or(false)};
 }
 
+void read_event_bounds(const std::string& path, const Value& events, Config& config) {
+    if (events.is_null()) return;
+    if (!events.is_object()) refuse(path, "events has maxCount and maxBytes, both numbers");
+    for (const Value::Member& member : events.members()) {
+        const std::string name(member.key);
+        const Value& value = member.value;
+        if (name != "maxCount" && name != "maxBytes")
+            refuse(path, "events." + name + " is not known; there are maxCount and maxBytes");
+        const std::int64_t least = name == "maxCount" ? 100 : 1 << 20;
+        const std::int64_t most = name == "maxCount" ? 10'000'000 : std::int64_t{16} << 30;
+        if (!value.is_integer() || value.as_integer() < least || value.as_integer() > most) {
+            refuse(path, "events." + name + " is a number between " + std::to_string(least) +
+                             " and " + std::to_string(most));
+        }
+        const auto bound = static_cast<std::size_t>(value.as_integer());
+        (name == "maxCount" ? config.event_bounds.events : config.event_bounds.bytes) = bound;
+    }
+}
+
 void read_limits(const std::string& path, const Value& document, Config& config) {
     const Value& limit = document["podPidsLimit"];
-    if (limit.is_null()) return;
-    if (!limit.is_integer() || limit.as_integer() < 1 || limit.as_integer() > 4'194'304)
-        refuse(path, "podPidsLimit is a number of processes between 1 and 4194304");
-    config.pids_limit = limit.as_integer();
+    if (!limit.is_null()) {
+        if (!limit.is_integer() || limit.as_integer() < 1 || limit.as_integer() > 4'194'304)
+            refuse(path, "podPidsLimit is a number of processes between 1 and 4194304");
+        config.pids_limit = limit.as_integer();
+    }
+    read_event_bounds(path, document["events"], config);
 }
 
 }  // namespace

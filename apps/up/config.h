@@ -8,6 +8,7 @@
 
 #include "agent/agent.h"
 #include "api/builtin/pod_security_config.h"
+#include "apiserver/event_bounds.h"
 #include "control/queue/process_settings.h"
 #include "control/queue/settings.h"
 
@@ -21,6 +22,7 @@ struct Config {
     std::vector<agent::HostPath> host_paths;  // Checked when the data folder is known.
     std::optional<std::int64_t> pids_limit;   // Processes and threads of a pod.
     api::PodSecurityConfiguration pod_security;
+    apiserver::EventBounds event_bounds;
 };
 
 /// Reads the text of the file `path` (named in errors). Beside what concerns the queues, Muster's
@@ -34,6 +36,7 @@ struct Config {
 ///     - {path: /data/models}
 ///     - {path: /data/scratch, writable: true}
 ///     podPidsLimit: 4096
+///     events: {maxCount: 50000, maxBytes: 67108864}
 ///     podSecurity:   # Kubernetes' PodSecurityConfiguration; this is what is usual.
 ///       defaults: {enforce: baseline, warn: baseline}
 ///       exemptions: {namespaces: [kube-system]}

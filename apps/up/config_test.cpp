@@ -65,6 +65,25 @@ TEST_CASE("Muster's own document says what pods are taken where nothing else is 
     CHECK(problem("none").find("must be an object") != std::string::npos);
 }
 
+TEST_CASE("Events are bounded by number and bytes") {
+    const apiserver::EventBounds usual = parse_config("file", own).event_bounds;
+    CHECK(usual.events == 50'000);
+    CHECK(usual.bytes == 64 << 20);
+    const apiserver::EventBounds given =
+        parse_config("file", std::string(own) + "events: {maxCount: 1000}\n").event_bounds;
+    CHECK(given.events == 1'000);
+    CHECK(given.bytes == 64 << 20);
+    const auto problem = [](const std::string& section) {
+        return problem_of(std::string(own) + "events: " + section + "\n");
+    };
+    CHECK(problem("{maxBytes: 1Gi}").find("events.maxBytes is a number between 1048576 and ") !=
+          std::string::npos);
+    CHECK(problem("{maxCount: 0}").find("events.maxCount is a number between 100 and ") !=
+          std::string::npos);
+    CHECK(problem("{count: 1000}").find("events.count is not known") != std::string::npos);
+    CHECK(problem("[]").find("events has maxCount and maxBytes") != std::string::npos);
+}
+
 TEST_CASE("what is wrong is named with what is allowed") {
     CHECK(problem_of(std::string(own) + "images: [{pattern: a, folder: b}]\n")
               .find("no such field \"folder\"") != std::string::npos);

@@ -238,6 +238,7 @@ void Parts::make_server() {
     options.secure_port = front_->port();
     options.metrics = metrics_;
     options.pod_security = prepared_.config.pod_security;
+    options.event_bounds = prepared_.config.event_bounds;
     add_process_metrics(metrics_);
     server_ = std::make_unique<apiserver::Server>(*store_, state_loop_, std::move(options));
     if (network_.users().kind == agent::PodUsers::shared && !options_.allow_shared_uid) {

@@ -22,6 +22,10 @@ bool starts_with(std::string_view text, std::string_view prefix) {
     return text.substr(0, prefix.size()) == prefix;
 }
 
+bool is_event(std::string_view key) {
+    return starts_with(key, "/core/events/");
+}
+
 /// A null object is gone.
 void update_indexes(Context& context, const std::string& key, const api::Value& object,
                     store::Revision revision, Time event_time) {
@@ -55,9 +59,42 @@ void update_indexes(Context& context, const std::string& key, const api::Value& 
         context.webhooks.put(Phase::validating, std::string(name), object);
     } else if (starts_with(key, "/core/services/")) {
         context.addresses.put(key, object);
-    } else if (starts_with(key, "/core/events/") && !object.is_null()) {
+    } else if (is_event(key) && !object.is_null()) {
         context.event_expiries.push_back({event_time + event_life, key, revision});
     }
+}
+
+/// The oldest go, as those do that are too old: watchers see it. Writers do not wait for it.
+void trim_events(Context& context) {
+    const api::Kind* events = api::find_kind("", "events");
+    const EventBounds& bounds = context.options.event_bounds;
+    std::size_t removed = 0;
+    while (are_too_many(context.event_totals, bounds) && !context.event_expiries.empty() &&
+           removed < event_removals_at_once) {
+        const Context::Expiry expiry = std::move(context.event_expiries.front());
+        context.event_expiries.pop_front();
+        // A later write of the same event has its own entry.
+        if (context.store.newest(expiry.key).revision != expiry.revision) continue;
+        const auto [ns, name] = place_of(expiry.key);
+        commit_remove(context, *events, ns, name, expiry.revision, nullptr);
+        ++removed;
+    }
+}
+
+/// Null bytes: it is not there.
+void count_event(Context& context, std::string_view key, const Bytes& before, const Bytes& after) {
+    if (!is_event(key)) return;
+    EventTotals& totals = context.event_totals;
+    totals.events += std::size_t{after ? 1U : 0U};
+    totals.events -= std::size_t{before ? 1U : 0U};
+    totals.bytes += (after ? after->size() : 0) - (before ? before->size() : 0);
+    if (context.trims_events || !are_too_many(totals, context.options.event_bounds)) return;
+    context.trims_events = true;
+    context.loop.after(seconds(1), [&context, alive = std::weak_ptr<int>(context.alive)] {
+        if (alive.expired() || context.stopping) return;
+        context.trims_events = false;
+        trim_events(context);
+    });
 }
 
 /// What comes back when somebody removes it with all the others: by one pods find the API server,
@@ -112,6 +149,7 @@ void commit_put(Context& context, const api::Kind& kind, api::Value object,
     committed.revision = revision;
     context.fresh_trees[revision] = committed.object;
     update_indexes(context, key, *committed.object, revision, context.loop.now());
+    if (is_event(key)) count_event(context, key, context.store.newest(key).value, committed.bytes);
     const store::Staged staged = context.store.stage(
         std::move(key), committed.bytes, expected,
         [&context, alive = std::weak_ptr<int>(context.alive), committed, then = std::move(done)] {
@@ -129,6 +167,7 @@ void commit_remove(Context& context, const api::Kind& kind, std::string_view ns,
     const store::Revision revision = context.store.next_revision();
     std::string key = key_of(kind, ns, name);
     update_indexes(context, key, {}, revision, context.loop.now());
+    if (is_event(key)) count_event(context, key, context.store.newest(key).value, nullptr);
     const store::Staged staged = context.store.stage(
         std::move(key), nullptr, expected,
         [&context, alive = std::weak_ptr<int>(context.alive), revision, then = std::move(done),
@@ -158,6 +197,7 @@ void index_object(Context& context, const std::string& key, const api::Value& ob
         if (parsed && *parsed < event_time) event_time = *parsed;
     }
     update_indexes(context, key, object, revision, event_time);
+    if (is_event(key)) count_event(context, key, nullptr, context.store.newest(key).value);
 }
 
 void expire_events(Context& context) {

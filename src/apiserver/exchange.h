@@ -116,6 +116,8 @@ struct Context {
         store::Revision revision;
     };
     std::deque<Expiry> event_expiries;
+    EventTotals event_totals;   // Staged writes included.
+    bool trims_events = false;  // A timer for it runs.
 
     /// Trees of staged writes, so that watchers need not parse them again.
     std::map<store::Revision, std::shared_ptr<const api::Value>> fresh_trees;

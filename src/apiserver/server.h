@@ -9,6 +9,7 @@
 
 #include "api/admission.h"
 #include "api/builtin/pod_security_config.h"
+#include "apiserver/event_bounds.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/random.h"
@@ -61,6 +62,7 @@ struct Options {
     /// What all watchers together have not taken, of events that differ; then the slowest are
     /// ended.
     std::size_t watch_backlog_limit = 64 << 20;
+    EventBounds event_bounds;
 };
 
 /// The server. Lives on one loop; requests, timers and store callbacks all arrive there.

@@ -175,5 +175,50 @@ TEST_CASE("events are forgotten after an hour") {
     CHECK(server.get(events)->json()["items"].size() == 0);
 }
 
+TEST_CASE("of too many events, or too large ones, the oldest go, and watchers see it") {
+    const std::string events = "/api/v1/namespaces/default/events";
+    const auto event = [](const std::string& name, std::size_t size) {
+        return R"({"apiVersion":"v1","kind":"Event","metadata":{"name":")" + name +
+               R"("},"involvedObject":{"kind":"Pod","name":"p","namespace":"default"},)" +
+               R"("reason":"R","type":"Normal","message":")" + std::string(size, 'm') + R"("})";
+    };
+    const auto names = [](const api::Value& list) {
+        std::string text;
+        for (const api::Value& item : list["items"].items())
+            text += item["metadata"]["name"].text() + " ";
+        return text;
+    };
+    Options options;
+    options.event_bounds = {3, 4'000};
+    const auto disk = std::make_shared<store::MemoryDisk>();
+    {
+        TestServer server(options, disk);
+        const ReplyPtr watch = server.get(events + "?watch=1");
+        for (const char* name : {"a", "b", "c", "d", "e"})
+            CHECK(server.post(events, event(name, 10))->status == 201);
+        CHECK(names(server.get(events)->json()) == "a b c d e ");
+        server.loop.advance(seconds(2));
+        CHECK(names(server.get(events)->json()) == "c d e ");
+        const auto seen = watch->events();
+        REQUIRE(seen.size() == 7);
+        CHECK(seen[5]["type"].text() == "DELETED");
+        CHECK(seen[5]["object"]["metadata"]["name"].text() == "a");
+        // One that is removed by hand is not counted any more.
+        CHECK(server.remove(events + "/d")->status == 200);
+        server.post(events, event("f", 10));
+        server.loop.advance(seconds(2));
+        CHECK(names(server.get(events)->json()) == "c e f ");
+    }
+    // After a restart they are counted as well; one large one takes the room of many.
+    TestServer server(options, disk);
+    server.post(events, event("g", 900));
+    server.loop.advance(seconds(2));
+    CHECK(names(server.get(events)->json()) == "e f g ");
+    server.post(events, event("h", 900));
+    server.post(events, event("i", 900));
+    server.loop.advance(seconds(2));
+    CHECK(names(server.get(events)->json()) == "h i ");
+}
+
 }  // namespace
 }  // namespace muster::apiserver

@@ -1,11 +1,14 @@
 // store/data_folder.cpp - checks of the data folder before the database is opened.
 #include "store/data_folder.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <optional>
+#include <set>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,11 +21,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const std::string& folder, const std::string& why) {
-    throw Error(Reason::service_unavailable, "data folder " + folder + ": " + why);
+/// The folders that this process has open.
+struct Claims {
+    std::mutex mutex;
+    std::set<std::string, std::less<>> names;
+};
+
+Claims& claims() {
+    static Claims all;
+    return all;
 }
 
-/// The process that holds a lock on the file; absent when none does.
+std::string name_of(const std::string& folder) {
+    std::error_code failed;
+    const fs::path name = fs::weakly_canonical(folder, failed);
+    return failed ? folder : name.string();
+}
+
+bool is_claimed(const std::string& folder) {
+    const std::lock_guard lock(claims().mutex);
+    return claims().names.contains(name_of(folder));
+}
+
+/// The process that holds a lock on the file; absent when none does. Not for a file that this
+/// process has locked: closing it would let go of that lock.
 std::optional<pid_t> holder_of(const std::string& lock_file) {
     const int file = open(lock_file.c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) return std::nullopt;
@@ -35,11 +57,16 @@ std::optional<pid_t> holder_of(const std::string& lock_file) {
     return lock.l_pid;
 }
 
-std::string name_of(pid_t process) {
+std::string name_of_process(pid_t process) {
     std::ifstream file("/proc/" + std::to_string(process) + "/comm");
     std::string name;
     std::getline(file, name);
     return name.empty() ? "another program" : name;
+}
+
+[[noreturn]] void refuse_in_use(const std::string& folder, const std::string& whom) {
+    refuse_folder(
+        folder, "it is in use by " + whom + "; stop that one, or name another folder with --data");
 }
 
 /// The database ends the process when the disk is full while it opens: it is asked before.
@@ -50,52 +77,112 @@ void check_room(const std::string& folder) {
     const int error = fd < 0 ? errno : posix_fallocate(fd, 0, needed);
     if (fd >= 0) close(fd);
     unlink(path.c_str());
-    if (error != 0) refuse(folder, explain_disk_fault(folder, std::strerror(error)));
+    if (error != 0) refuse_folder(folder, explain_disk_fault(folder, error));
+}
+
+void check_files(const std::string& folder) {
+    std::error_code error;
+    if (fs::exists(fs::path(folder) / "CURRENT", error)) return;
+    if (has_orphaned_files(folder)) {
+        refuse_folder(folder, explain_damage(folder, "the file CURRENT is missing"));
+    }
+    if (!fs::is_empty(folder, error) && !fs::exists(fs::path(folder) / "LOCK", error))
+        refuse_folder(folder, "it holds other files; name a new or empty folder with --data");
 }
 
 }  // namespace
+
+void refuse_folder(const std::string& folder, const std::string& why) {
+    throw Error(Reason::service_unavailable, "data folder " + folder + ": " + why);
+}
 
 void prepare_data_folder(const std::string& folder) {
     std::error_code error;
     if (!fs::exists(folder, error)) {
         fs::create_directories(fs::path(folder).parent_path(), error);
         if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-            refuse(folder, explain_disk_fault(folder, std::strerror(errno)));
+            refuse_folder(folder, explain_disk_fault(folder, errno));
     }
-    if (!fs::is_directory(folder, error)) refuse(folder, "it is a file; name a folder with --data");
+    if (!fs::is_directory(folder, error))
+        refuse_folder(folder, "it is a file; name a folder with --data");
     if (access(folder.c_str(), R_OK | W_OK | X_OK) != 0)
-        refuse(folder, explain_disk_fault(folder, std::strerror(errno)));
-    const bool has_database = fs::exists(fs::path(folder) / "CURRENT", error);
-    const bool is_empty = fs::is_empty(folder, error);
-    if (!has_database && !is_empty && !fs::exists(fs::path(folder) / "LOCK", error))
-        refuse(folder, "it holds other files; name a new or empty folder with --data");
+        refuse_folder(folder, explain_disk_fault(folder, errno));
+    if (is_claimed(folder)) refuse_in_use(folder, "this process");
     if (const std::optional<pid_t> holder = holder_of(folder + "/LOCK")) {
-        refuse(folder, "it is in use by process " + std::to_string(*holder) + " (" +
-                           name_of(*holder) +
-                           "); stop that one, or name another folder with --data");
+        refuse_in_use(folder,
+                      "process " + std::to_string(*holder) + " (" + name_of_process(*holder) + ")");
     }
+    check_files(folder);
     check_room(folder);
 }
 
-std::string explain_disk_fault(const std::string& folder, std::string_view fault) {
-    const auto speaks_of = [&](std::string_view words) {
-        return fault.find(words) != std::string_view::npos;
-    };
-    const std::string shown(fault);
-    if (speaks_of("No space left") || speaks_of("quota exceeded"))
-        return "the disk is full (" + shown + "); free some space on the disk of " + folder;
-    if (speaks_of("Read-only file system"))
-        return "the file system is read-only (" + shown + "); name a writable folder with --data";
-    if (speaks_of("Permission denied"))
-        return "it may not be written (" + shown +
-               "); give its owner the rights, or name another folder with --data";
-    if (speaks_of("lock"))
-        return "it is in use by another Muster (" + shown +
-               "); stop that one, or name another folder with --data";
-    if (speaks_of("Corruption"))
-        return "the database is damaged (" + shown +
-               "); restore the folder from a copy, or start with an empty one";
+bool is_in_use(const std::string& folder) {
+    return is_claimed(folder) || holder_of(folder + "/LOCK").has_value();
+}
+
+FolderClaim::FolderClaim(const std::string& folder) : name_(name_of(folder)) {
+    const std::lock_guard lock(claims().mutex);
+    if (!claims().names.insert(name_).second) refuse_in_use(folder, "this process");
+}
+
+FolderClaim::~FolderClaim() {
+    const std::lock_guard lock(claims().mutex);
+    claims().names.erase(name_);
+}
+
+bool has_orphaned_files(const std::string& folder) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+        const fs::path path = entry.path();
+        if (path.extension() == ".sst" || path.extension() == ".log" ||
+            path.filename() == "ANSWERED") {
+            return true;
+        }
+    }
+    return false;
+}
+
+std::string explain_disk_fault(const std::string& folder, int error) {
+    const std::string shown = std::strerror(error);
+    switch (error) {
+        case ENOSPC:
+        case EDQUOT:
+            return "the disk is full (" + shown + "); free some space on the disk of " + folder;
+        case EROFS:
+            return "the file system is read-only (" + shown +
+                   "); name a writable folder with --data";
+        case EACCES:
+        case EPERM:
+            return "it may not be written (" + shown +
+                   "); give its owner the rights, or name another folder with --data";
+        default:
+            return shown;
+    }
+}
+
+std::string explain_disk_fault(const std::string& folder, const rocksdb::Status& fault) {
+    const std::string shown = fault.ToString();
+    if (fault.IsCorruption() || fault.IsPathNotFound()) return explain_damage(folder, shown);
+    if (fault.IsNoSpace()) return explain_disk_fault(folder, ENOSPC);
+    // The database ends what the system said with its words for the number.
+    for (const int error : {EDQUOT, EROFS, EACCES, EPERM}) {
+        if (fault.IsIOError() && shown.ends_with(std::string(": ") + std::strerror(error)))
+            return explain_disk_fault(folder, error);
+    }
     return shown;
+}
+
+std::string explain_damage(const std::string& folder, const std::string& what) {
+    return "the database is damaged (" + what + "); " + what_to_do_about_loss(folder);
+}
+
+std::string repair_command(const std::string& folder) {
+    return "`muster store repair --accept-loss --data " + fs::path(folder).parent_path().string() +
+           "`";
+}
+
+std::string what_to_do_about_loss(const std::string& folder) {
+    return "restore a backup, or start with what can still be read after " + repair_command(folder);
 }
 
 }  // namespace muster::store

@@ -20,26 +20,12 @@
 #include "base/text.h"
 #include "store/pumped_loop.h"
 #include "store/store.h"
+#include "store/temporary_folder.h"
 
 namespace muster::store {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder of its own, gone at the end.
-class Folder {
-public:
-    Folder() {
-        std::string name = (fs::temp_directory_path() / "muster-store-XXXXXX").string();
-        REQUIRE(mkdtemp(name.data()) != nullptr);
-        path_ = name;
-    }
-    ~Folder() { fs::remove_all(path_); }
-    std::string data() const { return path_ + "/data"; }
-
-private:
-    std::string path_;
-};
 
 std::string refusal(const std::string& folder) {
     PumpedLoop loop;
@@ -52,7 +38,7 @@ std::string refusal(const std::string& folder) {
 }
 
 TEST_CASE("a restart finds every value, every revision, and where the counting stood") {
-    const Folder folder;
+    const TemporaryFolder folder;
     PumpedLoop loop;
     int answered = 0;
     const auto count = [&answered] { ++answered; };
@@ -82,7 +68,7 @@ TEST_CASE("a restart finds every value, every revision, and where the counting s
 }
 
 TEST_CASE("what waits is written when the journal is closed") {
-    const Folder folder;
+    const TemporaryFolder folder;
     PumpedLoop loop;
     {
         Store store(std::make_unique<RocksdbJournal>(folder.data(), loop));
@@ -94,7 +80,7 @@ TEST_CASE("what waits is written when the journal is closed") {
 }
 
 TEST_CASE("folders that cannot be used are refused with what to do") {
-    const Folder folder;
+    const TemporaryFolder folder;
     PumpedLoop loop;
     std::ofstream(fs::path(folder.data() + ".txt")) << "x";
     CHECK(refusal(folder.data() + ".txt").ends_with("it is a file; name a folder with --data"));
@@ -110,7 +96,7 @@ TEST_CASE("folders that cannot be used are refused with what to do") {
 }
 
 TEST_CASE("the folder is for its owner only") {
-    const Folder folder;
+    const TemporaryFolder folder;
     CHECK(refusal(folder.data()) == "opened");
     struct stat status = {};
     REQUIRE(stat(folder.data().c_str(), &status) == 0);
@@ -190,7 +176,7 @@ struct Known {
 };
 
 TEST_CASE("what was answered before a kill -9 is there after it") {
-    const Folder folder;
+    const TemporaryFolder folder;
     Random random(9);
     std::map<std::string, Known, std::less<>> keys;
     std::int64_t newest = 0;

@@ -1,0 +1,257 @@
+// apps/store/store_commands.cpp - the verbs of a store folder.
+#include "apps/store/store_commands.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "apps/store/export_file.h"
+#include "apps/up/data_directory.h"
+#include "base/error.h"
+#include "store/new_store.h"
+#include "store/read_only_view.h"
+#include "store/repair.h"
+
+namespace muster::storage {
+namespace {
+
+namespace fs = std::filesystem;
+using store::ReadOnlyView;
+using Kind = store::Verdict::Kind;
+
+[[noreturn]] void refuse(const std::string& text) {
+    throw Error(Reason::invalid, "error: " + text);
+}
+
+void say(FILE* where, const std::string& text) {
+    std::fprintf(where, "%s\n", text.c_str());
+}
+
+std::string reason() {
+    return std::strerror(errno);
+}
+
+std::string count_text(std::size_t objects) {
+    return std::to_string(objects) + (objects == 1 ? " object" : " objects");
+}
+
+/// The store of a data folder that is there and may be read. Without a lock: it may be in use.
+std::string store_of(const StoreOptions& options) {
+    const std::string data = options.data.empty() ? up::usual_data_directory() : options.data;
+    struct stat found {};
+    if (stat(data.c_str(), &found) != 0)
+        refuse("the data folder " + data + " cannot be read: " + reason() +
+               "; name it with --data");
+    if (!S_ISDIR(found.st_mode)) refuse(data + " is no folder; name the data folder with --data");
+    const std::string folder = fs::absolute(data).lexically_normal().string();
+    const std::string store = folder + (folder.ends_with('/') ? "store" : "/store");
+    if (access(store.c_str(), R_OK | X_OK) != 0)
+        refuse("the data folder " + data + " has no store that can be read: " + reason());
+    return store;
+}
+
+/// What can be read of it is all there is. Throws Error when not.
+std::unique_ptr<ReadOnlyView> whole_view(const std::string& folder) {
+    auto view = std::make_unique<ReadOnlyView>(folder, ReadOnlyView::Contents::keep);
+    if (view->verdict().kind == Kind::empty) refuse("there is no database in " + folder);
+    if (view->verdict().kind != Kind::whole) throw Error(Reason::invalid, view->verdict().sentence);
+    return view;
+}
+
+/// A file to read from or write to; "-": the standard ones.
+class File {
+public:
+    enum class Way { read, write };
+
+    File(const std::string& name, Way way) : name_(name) {
+        if (name.empty()) refuse("name a file, or - for standard input or output");
+        fd_ = name != "-" ? open_named(way) : way == Way::read ? STDIN_FILENO : STDOUT_FILENO;
+        if (fd_ < 0 && errno == EEXIST) refuse(name + " is there already; name a new file");
+        if (fd_ < 0) refuse(name + ": " + reason());
+    }
+    ~File() {
+        if (name_ != "-") close(fd_);
+        if (is_half_) unlink(name_.c_str());
+    }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+
+    std::string read_some() const {
+        std::string text(1 << 16, '\0');
+        ssize_t got = 0;
+        do {
+            got = ::read(fd_, text.data(), text.size());
+        } while (got < 0 && errno == EINTR);
+        if (got < 0) refuse("cannot read " + name_ + ": " + reason());
+        text.resize(static_cast<std::size_t>(got));
+        return text;
+    }
+    void put(std::string_view text) const {
+        while (!text.empty()) {
+            const ssize_t put = ::write(fd_, text.data(), text.size());
+            if (put < 0 && errno == EINTR) continue;
+            if (put < 0) refuse("cannot write " + name_ + ": " + reason());
+            text.remove_prefix(static_cast<std::size_t>(put));
+        }
+    }
+    void finish() {
+        if (name_ != "-" && fsync(fd_) != 0) refuse("cannot write " + name_ + ": " + reason());
+        is_half_ = false;
+    }
+
+private:
+    /// What is written has Secrets in it: it is for its owner only.
+    int open_named(Way way) {
+        if (way == Way::read) return open(name_.c_str(), O_RDONLY | O_CLOEXEC);
+        const int fd = open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        is_half_ = fd >= 0;
+        return fd;
+    }
+
+    std::string name_;
+    int fd_ = -1;
+    bool is_half_ = false;
+};
+
+void copy_keys(const std::string& from, const std::string& to) {
+    std::error_code failed;
+    if (!fs::exists(from, failed)) return;
+    if (mkdir(to.c_str(), 0700) != 0) refuse("cannot make " + to + ": " + reason());
+    for (const auto& entry : fs::directory_iterator(from)) {
+        if (!entry.is_regular_file()) continue;
+        up::write_secret_file(to + "/" + entry.path().filename().string(),
+                              up::read_file(entry.path().string()));
+    }
+}
+
+/// Removed unless it was put in its place.
+class HalfFolder {
+public:
+    explicit HalfFolder(std::string path) : path_(std::move(path)) {
+        std::error_code failed;
+        fs::remove_all(path_, failed);
+    }
+    ~HalfFolder() {
+        std::error_code failed;
+        if (!path_.empty()) fs::remove_all(path_, failed);
+    }
+    HalfFolder(const HalfFolder&) = delete;
+    HalfFolder& operator=(const HalfFolder&) = delete;
+
+    const std::string& path() const { return path_; }
+    void put_at(const std::string& place) {
+        if (rename(path_.c_str(), place.c_str()) != 0)
+            refuse("cannot make " + place + ": " + reason());
+        path_.clear();
+    }
+
+private:
+    std::string path_;
+};
+
+}  // namespace
+
+int run_check(const StoreOptions& options) {
+    const std::string folder = store_of(options);
+    const ReadOnlyView view(folder, ReadOnlyView::Contents::keep);
+    const store::Verdict& verdict = view.verdict();
+    if (verdict.kind == Kind::empty) refuse("there is no database in " + folder);
+    if (!verdict.sentence.empty()) {
+        say(stderr, verdict.sentence);
+        return 1;
+    }
+    std::size_t objects = 0;
+    view.each([&objects](const store::Record&) { ++objects; });
+    say(stdout, folder + ": " + count_text(objects) + ", all that was answered up to revision " +
+                    std::to_string(verdict.readable) + " is there");
+    return 0;
+}
+
+int run_export(const StoreOptions& options) {
+    const auto view = whole_view(store_of(options));
+    File file(options.file, File::Way::write);
+    ExportWriter writer([&file](std::string_view text) { file.put(text); },
+                        view->verdict().readable);
+    view->each([&writer](const store::Record& record) { writer.put(record); });
+    writer.finish();
+    file.finish();
+    say(stderr, "exported " + count_text(writer.objects()) + " as of revision " +
+                    std::to_string(view->verdict().readable));
+    return 0;
+}
+
+int run_backup(const StoreOptions& options) {
+    const std::string from = store_of(options);
+    const auto view = whole_view(from);
+    std::error_code failed;
+    std::string place = fs::absolute(options.file, failed).lexically_normal().string();
+    while (place.size() > 1 && place.ends_with('/'))
+        place.pop_back();
+    if (options.file.empty() || failed) refuse("name a new folder for the backup");
+    if (fs::exists(place, failed) && !(fs::is_directory(place, failed) && fs::is_empty(place)))
+        refuse(place + " is not empty; name a new or empty folder");
+    HalfFolder half(place + ".new");
+    std::size_t objects = 0;
+    {
+        const up::DataDirectory data(half.path());
+        copy_keys(fs::path(from).parent_path().string() + "/pki", data.path() + "/pki");
+        store::NewStore target(data.store_path());
+        view->each([&](const store::Record& record) {
+            target.put(record);
+            ++objects;
+        });
+        target.finish(view->verdict().readable);
+    }
+    half.put_at(place);
+    say(stdout, "backed up " + count_text(objects) + " as of revision " +
+                    std::to_string(view->verdict().readable) + "; start from it with `muster up " +
+                    "--data " + place + "`");
+    return 0;
+}
+
+int run_import(const StoreOptions& options) {
+    File file(options.file, File::Way::read);
+    const up::DataDirectory data(options.data.empty() ? up::usual_data_directory() : options.data);
+    store::NewStore target(data.store_path());
+    const ExportTotals totals = read_export(
+        [&file] { return file.read_some(); }, options.file == "-" ? "standard input" : options.file,
+        [&target](const store::Record& record) { target.put(record); });
+    target.finish(totals.revision);
+    say(stdout, "imported " + count_text(totals.objects) + " as of revision " +
+                    std::to_string(totals.revision) + " into " + data.path());
+    return 0;
+}
+
+int run_repair(const StoreOptions& options) {
+    const std::string folder = store_of(options);
+    if (!options.accept_loss) {
+        const int found = run_check(options);
+        if (found != 0)
+            say(stderr,
+                "nothing was changed: with --accept-loss what can be read is kept, and "
+                "the rest is given up");
+        return found;
+    }
+    const up::DataDirectory data(fs::path(folder).parent_path().string());
+    const store::Repaired repaired = store::repair_store(folder);
+    if (repaired.was_whole) {
+        say(stdout, folder + ": nothing is lost or damaged; nothing was changed");
+        return 0;
+    }
+    say(stdout, "kept " + count_text(repaired.objects) +
+                    (repaired.lost_tables
+                         ? "; parts of the state from any time may be gone, and what was deleted "
+                           "may be there again"
+                         : ", the state as of revision " + std::to_string(repaired.readable)) +
+                    "; the counting goes on at revision " + std::to_string(repaired.revision) +
+                    "; the damaged folder is now " + repaired.damaged_copy);
+    return 0;
+}
+
+}  // namespace muster::storage

@@ -1,0 +1,347 @@
+// store/damage_test.cpp - files of the data folder are damaged in every way: what was answered and
+// is lost is said at the start and never served without a repair; what was never answered is not
+// missed.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+
+#include <doctest/doctest.h>
+#include <rocksdb/db.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "store/data_folder.h"
+#include "store/disk_format.h"
+#include "store/new_store.h"
+#include "store/pumped_loop.h"
+#include "store/read_only_view.h"
+#include "store/repair.h"
+#include "store/rocksdb_journal.h"
+#include "store/store.h"
+#include "store/temporary_folder.h"
+
+namespace muster::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_file(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_file(const fs::path& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+void flip(const fs::path& path, std::size_t at) {
+    std::string bytes = read_file(path);
+    REQUIRE(at < bytes.size());
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x10);
+    write_file(path, bytes);
+}
+
+/// The newest file with this extension that is not empty.
+fs::path newest(const std::string& folder, const std::string& extension) {
+    fs::path found;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+        if (entry.path().extension() == extension && entry.file_size() > 0 &&
+            (found.empty() || entry.path().filename() > found.filename())) {
+            found = entry.path();
+        }
+    }
+    REQUIRE(!found.empty());
+    return found;
+}
+
+fs::path manifest_of(const std::string& folder) {
+    return fs::path(folder) / std::string(trim(read_file(fs::path(folder) / "CURRENT")));
+}
+
+/// Writes keys one after the other, each in a group of its own.
+void fill(const std::string& folder, int from, int to, std::size_t size = 1000) {
+    PumpedLoop loop;
+    Store store(std::make_unique<RocksdbJournal>(folder, loop));
+    for (int i = from; i < to; ++i) {
+        bool answered = false;
+        const std::string key = "k" + std::to_string(i);
+        REQUIRE(store.stage(key, make_bytes(std::string(size, static_cast<char>('a' + i % 26))), 0,
+                            [&answered] { answered = true; }) == Staged::accepted);
+        loop.run_until([&answered] { return answered; });
+    }
+}
+
+/// Why it does not start; the newest revision when it does.
+std::string start(const std::string& folder) {
+    PumpedLoop loop;
+    try {
+        const Store store(std::make_unique<RocksdbJournal>(folder, loop));
+        return "at " + std::to_string(store.revision());
+    } catch (const Error& error) {
+        return error.what();
+    }
+}
+
+bool says(const std::string& sentence, std::string_view words) {
+    return sentence.find(words) != std::string::npos;
+}
+
+/// Refused, twice, in one sentence that says what to do; the repair keeps `kept` keys, and it
+/// starts.
+void check_refused(const std::string& folder, std::string_view words, std::size_t kept_min,
+                   std::size_t kept_max) {
+    for (int i = 0; i < 2; ++i) {
+        const std::string said = start(folder);
+        CAPTURE(said);
+        CHECK(says(said, words));
+        CHECK(says(said, "muster store repair --accept-loss --data " +
+                             fs::path(folder).parent_path().string()));
+        CHECK(!says(said, "in use"));
+        CHECK(!says(said, "\n"));
+    }
+    const Repaired repaired = repair_store(folder);
+    CHECK(!repaired.was_whole);
+    CHECK(repaired.objects >= kept_min);
+    CHECK(repaired.objects <= kept_max);
+    CHECK(repaired.revision >= 60 + revisions_skipped_by_repair);
+    CHECK(fs::exists(repaired.damaged_copy));
+    CHECK(start(folder) == "at " + std::to_string(repaired.revision));
+    CHECK(repair_store(folder).was_whole);
+}
+
+constexpr std::string_view lost = "writes that were answered are lost: revisions up to 60 were ";
+
+TEST_CASE(
+    "a log that is damaged, cut off or removed is refused, and a repair keeps what is sound") {
+    struct Fault {
+        const char* name;
+        std::function<void(const fs::path& log)> make;
+        std::size_t kept_min;
+        std::size_t kept_max;
+    };
+    const auto part = [](const fs::path& log, double share) {
+        return static_cast<std::size_t>(static_cast<double>(fs::file_size(log)) * share);
+    };
+    const Fault faults[] = {
+        {"a byte at its start", [](const fs::path& log) { flip(log, 20); }, 30, 30},
+        {"a byte in its middle", [&](const fs::path& log) { flip(log, part(log, 0.5)); }, 43, 47},
+        {"a byte at its end", [](const fs::path& log) { flip(log, fs::file_size(log) - 5); }, 59,
+         59},
+        {"zeros",
+         [&](const fs::path& log) {
+             std::string bytes = read_file(log);
+             const std::size_t begin = part(log, 0.6);
+             std::fill(bytes.begin() + static_cast<long>(begin),
+                       bytes.begin() + static_cast<long>(begin) + 3000, '\0');
+             write_file(log, bytes);
+         },
+         45, 49},
+        {"zeros to its end",
+         [&](const fs::path& log) {
+             std::string bytes = read_file(log);
+             std::fill(bytes.begin() + static_cast<long>(part(log, 0.6)), bytes.end(), '\0');
+             write_file(log, bytes);
+         },
+         45, 49},
+        {"cut off", [&](const fs::path& log) { fs::resize_file(log, part(log, 0.5)); }, 43, 47},
+        {"cut off by a byte",
+         [](const fs::path& log) { fs::resize_file(log, fs::file_size(log) - 1); }, 59, 59},
+        {"empty", [](const fs::path& log) { fs::resize_file(log, 0); }, 30, 30},
+        {"removed", [](const fs::path& log) { fs::remove(log); }, 30, 30},
+    };
+    for (const Fault& fault : faults) {
+        CAPTURE(fault.name);
+        const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+        fill(folder.data(), 0, 30);
+        fill(folder.data(), 30, 60);
+        fault.make(newest(folder.data(), ".log"));
+        check_refused(folder.data(), lost, fault.kept_min, fault.kept_max);
+    }
+}
+
+TEST_CASE(
+    "an older log that is removed or damaged is a gap, also when all later writes are there") {
+    for (const bool removed : {true, false}) {
+        const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+        fill(folder.data(), 0, 20);
+        fill(folder.data(), 20, 40);
+        const fs::path older = newest(folder.data(), ".log");
+        fill(folder.data(), 40, 60);
+        REQUIRE(older != newest(folder.data(), ".log"));
+        if (removed) {
+            fs::remove(older);
+        } else {
+            flip(older, fs::file_size(older) / 2);
+        }
+        check_refused(folder.data(), lost, removed ? 20 : 28, removed ? 20 : 32);
+    }
+}
+
+TEST_CASE("the last log of a young folder that is removed is a loss, not a new folder") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill(folder.data(), 0, 60);
+    fs::remove(newest(folder.data(), ".log"));
+    check_refused(folder.data(), "everything is there only up to revision 0 ", 0, 0);
+}
+
+/// Enough for several tables.
+void fill_tables(const std::string& folder) {
+    fill(folder, 0, 60, 300'000);
+    REQUIRE(newest(folder, ".sst") != fs::path());
+}
+
+TEST_CASE("a manifest that was cut in half is refused, and a repair finds the tables again") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill_tables(folder.data());
+    const fs::path manifest = manifest_of(folder.data());
+    fs::resize_file(manifest, fs::file_size(manifest) / 2);
+    check_refused(folder.data(), "", 60, 60);
+}
+
+TEST_CASE("a folder without the file CURRENT is damaged, not new") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill_tables(folder.data());
+    fs::remove(fs::path(folder.data()) / "CURRENT");
+    check_refused(folder.data(), "the database is damaged (the file CURRENT is missing)", 60, 60);
+}
+
+TEST_CASE("a table that is damaged is said to be damaged, and a repair keeps the others") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill_tables(folder.data());
+    const fs::path table = newest(folder.data(), ".sst");
+    flip(table, fs::file_size(table) / 2);
+    check_refused(folder.data(), "the database is damaged (Corruption", 1, 59);
+}
+
+TEST_CASE("a table that is missing is said to be damage") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill_tables(folder.data());
+    fs::remove(newest(folder.data(), ".sst"));
+    check_refused(folder.data(), "the database is damaged (", 1, 59);
+}
+
+TEST_CASE("without the file ANSWERED, or with a damaged one, nothing is proved and it says so") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill(folder.data(), 0, 60);
+    const fs::path answered = fs::path(folder.data()) / "ANSWERED";
+    const std::string sound = read_file(answered);
+    fs::remove(answered);
+    CHECK(says(start(folder.data()), "the file ANSWERED is missing, so nothing proves"));
+    write_file(answered, std::string(sound.size(), '\0'));
+    CHECK(says(start(folder.data()), "the file ANSWERED is damaged, so nothing proves"));
+    write_file(answered, "");
+    CHECK(says(start(folder.data()), "the file ANSWERED is damaged"));
+    write_file(answered, sound);
+    CHECK(start(folder.data()) == "at 60");
+    // One slot may be torn when the power fails.
+    write_file(answered, sound);
+    flip(answered, 10);
+    CHECK(start(folder.data()) == "at 60");
+    fs::remove(answered);
+    check_refused(folder.data(), "put that file back, or accept what is there", 60, 60);
+}
+
+TEST_CASE(
+    "a folder of an older Muster, without the file ANSWERED, starts, and has it from then on") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill(folder.data(), 0, 60);
+    {
+        rocksdb::DB* opened = nullptr;
+        REQUIRE(rocksdb::DB::Open(database_options(), folder.data(), &opened).ok());
+        const std::unique_ptr<rocksdb::DB> database(opened);
+        rocksdb::WriteOptions durably;
+        durably.sync = true;
+        REQUIRE(database->Delete(durably, answered_key).ok());
+        REQUIRE(database->Flush({}).ok());
+    }
+    fs::remove(fs::path(folder.data()) / "ANSWERED");
+    CHECK(start(folder.data()) == "at 60");
+    fs::remove(fs::path(folder.data()) / "ANSWERED");
+    CHECK(says(start(folder.data()), "the file ANSWERED is missing"));
+}
+
+TEST_CASE("a torn last record that nobody was answered is not missed") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill(folder.data(), 0, 60);
+    const fs::path log = newest(folder.data(), ".log");
+    const std::string sound = read_file(log);
+    // As a kill or a power cut in the middle of a write leaves it.
+    for (const std::size_t torn : {1U, 6U, 7U, 60U, 500U}) {
+        write_file(log, sound + sound.substr(sound.size() - 600, torn));
+        CHECK(start(folder.data()) == "at 60");
+    }
+    write_file(log, sound + std::string(5000, '\0'));
+    CHECK(start(folder.data()) == "at 60");
+    fill(folder.data(), 60, 70);
+    CHECK(start(folder.data()) == "at 70");
+}
+
+TEST_CASE(
+    "after a power cut the file ANSWERED is older than the log, wherever that ends: it starts") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill(folder.data(), 0, 30);
+    const std::string before = read_file(fs::path(folder.data()) / "ANSWERED");
+    fill(folder.data(), 30, 60);
+    const fs::path log = newest(folder.data(), ".log");
+    const fs::path copy = folder.path() + "/cut";
+    for (std::size_t size = 0; size <= fs::file_size(log); size += 997) {
+        fs::remove_all(copy);
+        fs::copy(folder.data(), copy);
+        write_file(copy / "ANSWERED", before);
+        fs::resize_file(copy / log.filename(), size);
+        CAPTURE(size);
+        CHECK(start(copy.string()).starts_with("at "));
+    }
+}
+
+TEST_CASE("a folder is read beside the process that writes there") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill_tables(folder.data());
+    PumpedLoop loop;
+    Store store(std::make_unique<RocksdbJournal>(folder.data(), loop));
+    for (int i = 0; i < 5; ++i) {
+        bool answered = false;
+        REQUIRE(store.stage("more" + std::to_string(i), make_bytes("x"), 0,
+                            [&answered] { answered = true; }) == Staged::accepted);
+        loop.run_until([&answered] { return answered; });
+        REQUIRE(store.stage("k" + std::to_string(i), nullptr,
+                            store.newest("k" + std::to_string(i)).revision,
+                            {}) == Staged::accepted);
+        loop.run_until([&] { return store.revision() == 62 + 2 * i; });
+        const ReadOnlyView view(folder.data(), ReadOnlyView::Contents::keep);
+        CHECK(view.verdict().kind == Verdict::Kind::whole);
+        CHECK(view.verdict().readable == store.revision());
+        std::vector<std::string> keys;
+        view.each([&](const Record& record) { keys.push_back(record.key); });
+        CHECK(keys.size() == 60);
+        CHECK(std::is_sorted(keys.begin(), keys.end()));
+    }
+    CHECK_THROWS_WITH_AS(repair_store(folder.data()),
+                         doctest::Contains("it is in use by this process"), Error);
+}
+
+TEST_CASE(
+    "a store that is made of records has their values and revisions, and is there whole or not") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    {
+        NewStore half(folder.data());
+        half.put({"a", make_bytes("x"), 3});
+    }
+    CHECK(!fs::exists(folder.data()));
+    CHECK(fs::is_empty(folder.path()));
+    NewStore whole(folder.data());
+    whole.put({"b", make_bytes(std::string("\0\n", 2)), 3});
+    whole.put({"a", make_bytes(""), 7});
+    whole.finish(9);
+    PumpedLoop loop;
+    const Store store(std::make_unique<RocksdbJournal>(folder.data(), loop));
+    CHECK(store.revision() == 9);
+    CHECK(*store.find("b")->value == std::string("\0\n", 2));
+    CHECK(store.find("a")->revision == 7);
+    CHECK_THROWS_WITH_AS(NewStore(folder.data()), doctest::Contains("it is not empty"), Error);
+}
+
+}  // namespace
+}  // namespace muster::store

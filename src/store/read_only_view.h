@@ -1,0 +1,64 @@
+// store/read_only_view.h - a store folder as it is now, judged and read without changing it, also
+// while another process writes there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "store/answered_file.h"
+#include "store/journal.h"
+
+namespace muster::store {
+
+/// What a folder can prove.
+struct Verdict {
+    enum class Kind {
+        empty,          // There is no database.
+        whole,          // Everything that was answered is there.
+        loss,           // Something that was answered, or was ready to be, is not there.
+        proof_missing,  // The file that says what was answered is missing or damaged.
+        damaged,        // The database cannot be read.
+        foreign,        // A database, but not Muster's, or of another format.
+    };
+    Kind kind = Kind::empty;
+    std::int64_t readable = 0;  // Up to this revision nothing is missing.
+    std::int64_t answered = 0;  // loss: up to this one something was answered.
+    std::string sentence;       // Of all but empty and whole: what is wrong and what to do.
+};
+
+/// The records of a folder up to `verdict().readable`.
+///
+/// The state at a revision is what the tables hold, and over it the writes of the logs in order.
+/// Each group of writes is one record in a log; it holds consecutive revisions and its newest one,
+/// so the groups form a chain: a group that is damaged, cut out, or in a log that is gone shows as
+/// a gap before a later one. What is missing at the very end shows only by the file ANSWERED.
+class ReadOnlyView {
+public:
+    enum class Contents { judge_only, keep };
+
+    /// Throws nothing for a fault of the folder: that is its verdict. While another process writes,
+    /// files may go between two looks; then it looks again.
+    ReadOnlyView(const std::string& folder, Contents contents);
+    ~ReadOnlyView();
+    ReadOnlyView(const ReadOnlyView&) = delete;
+    ReadOnlyView& operator=(const ReadOnlyView&) = delete;
+
+    const Verdict& verdict() const;
+
+    /// Calls `load` for each live key, in order. Throws Error when a table is damaged. Requires:
+    /// contents were kept; the folder is neither empty, damaged nor foreign.
+    void each(const Journal::Load& load) const;
+
+    /// Whether tables lie in the folder that the database does not know: it has forgotten them, or
+    /// a process ended before it could remove them.
+    bool has_unknown_tables() const;
+
+private:
+    struct State;
+    void look();
+
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace muster::store

@@ -1,0 +1,75 @@
+# test/e2e/test_store_faults.py - the data folder damaged, saved and restored: nothing that was answered is missing without a word.
+import subprocess
+
+import pytest
+
+from conftest import MUSTER
+
+pytestmark = pytest.mark.muster_up("an operator keeps nothing on a disk")
+
+
+def names(muster) -> set[str]:
+    return {m["metadata"]["name"] for m in muster.get("configmaps")["items"]} - {"kube-root-ca.crt"}
+
+
+def make(muster, *wanted: str) -> None:
+    for name in wanted:
+        muster.apply(f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{a: {'b' * 3000}}}}}")
+
+
+def store(muster, *words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([str(MUSTER), "store", *words, "--data", str(muster.folder / "state")], text=True, capture_output=True,
+                          timeout=60, check=False)
+
+
+def newest_log(muster):
+    return max(log for log in (muster.folder / "state/store").glob("*.log") if log.stat().st_size)
+
+
+@pytest.mark.parametrize("fault", ["flipped", "cut"])
+def test_a_damaged_log_is_refused_until_the_loss_is_accepted(make_muster, fault):
+    muster = make_muster(flags=["--api-only"]).start()
+    make(muster, "a", "b", "c")
+    muster.kill()
+    log = newest_log(muster)
+    content = bytearray(log.read_bytes())
+    at = content.rindex(b"b" * 100)  # In the last object.
+    if fault == "cut":
+        del content[at:]
+    else:
+        content[at] ^= 1
+    log.write_bytes(content)
+    refused = subprocess.run([str(MUSTER), "up", "--data", str(muster.folder / "state"), "--listen", "127.0.0.1:0"],
+                             text=True, capture_output=True, timeout=60, check=False)
+    said = [line for line in refused.stderr.splitlines() if line]
+    assert refused.returncode != 0 and len(said) == 1, refused.stderr
+    assert "writes that were answered are lost" in said[0] and "muster store repair --accept-loss" in said[0], said
+    assert store(muster, "check").returncode == 1
+    asked = store(muster, "repair")
+    assert asked.returncode == 1 and "nothing was changed" in asked.stderr
+    done = store(muster, "repair", "--accept-loss")
+    assert done.returncode == 0 and "damaged-1" in done.stdout, done.stdout + done.stderr
+    muster.start()
+    assert names(muster) >= {"a", "b"} and "c" not in names(muster)
+
+
+def test_a_running_muster_is_checked_backed_up_and_exported(make_muster):
+    muster = make_muster(flags=["--api-only"]).start()
+    make(muster, "a", "b")
+    folder = muster.folder
+    for words in (["check"], ["backup", str(folder / "backup")], ["export", str(folder / "export")]):
+        done = store(muster, *words)
+        assert done.returncode == 0, done.stderr
+    assert (folder / "export").stat().st_mode & 0o077 == 0
+    again = store(muster, "repair", "--accept-loss")
+    assert again.returncode != 0 and "in use" in again.stderr
+    muster.stop()
+    (folder / "state").rename(folder / "before")
+    assert store(muster, "import", str(folder / "export")).returncode == 0
+    muster.start()
+    assert names(muster) == {"a", "b"}
+    muster.stop()
+    (folder / "state").rename(folder / "imported")
+    (folder / "backup").rename(folder / "state")
+    muster.start()
+    assert names(muster) == {"a", "b"}
