@@ -102,7 +102,7 @@ def test_upgrade_while_work_runs_and_jobs_are_made(place):
     finally:
         over.set()
         thread.join(timeout=30)
-    assert refused == [] and len(made) > 10
+    assert refused == [] and len(made) > 10, refused
     now = [one for one in place.kubelet.operators.values() if one.process.poll() is None]
     assert len(now) == 2 and all("--log-level=debug" in one.command for one in now)
     assert place.pods_of("through") == pods
