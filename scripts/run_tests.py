@@ -160,6 +160,8 @@ def main() -> int:
     parser.add_argument("--python-home", type=pathlib.Path, required=True)
     parser.add_argument("--cache", type=pathlib.Path, required=True)
     options = parser.parse_args()
+    # Who runs in the background of a script ignores interrupts, and so would every runner: none could end in peace.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     env = dict(os.environ, MUSTER=str((ROOT / options.build / "muster").resolve()),
                MUSTER_PYTHON_HOME=str(options.python_home), MUSTER_CACHE=str(options.cache))
     suites = list(dict.fromkeys(options.suites))

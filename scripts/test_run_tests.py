@@ -19,6 +19,14 @@ def logs_elsewhere(tmp_path, monkeypatch):
     monkeypatch.setattr(run_tests, "LOGS", tmp_path)
 
 
+@pytest.fixture(autouse=True)
+def interrupts():
+    """As in `main`, also where these tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def play(*scripts: str, seconds: int = 0) -> run_tests.Part:
     """Runs scripts of Python as a part with that many commands."""
     part = run_tests.Part("made-up", "made-up", [[sys.executable, "-c", script] for script in scripts], seconds)
