@@ -38,11 +38,14 @@ class Stage:
     def say(self, text: str) -> None:
         print(f"\n\033[1m# {text}\033[0m   \033[2m[{time.time() - self.begun:.0f} s]\033[0m", flush=True)
 
-    def run(self, command: str, expect: str | list[str] = (), timeout: float = 120) -> str:
+    def run(self, command: str, expect: str | list[str] = (), timeout: float = 360) -> str:
         """Types a command, shows its output, checks that it succeeded and that all of `expect` is in the output."""
         print(f"$ {command}", flush=True)
-        done = subprocess.run(command, shell=True, cwd=ROOT, env=self.env, timeout=timeout, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, executable="/bin/bash")
+        try:
+            done = subprocess.run(command, shell=True, cwd=ROOT, env=self.env, timeout=timeout, text=True, check=False,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, executable="/bin/bash")
+        except subprocess.TimeoutExpired:
+            raise Failed(f"`{command}` took longer than {timeout} s") from None
         print(done.stdout, end="", flush=True)
         if done.returncode != 0:
             raise Failed(f"`{command}` ended with {done.returncode}")
@@ -55,7 +58,7 @@ class Stage:
         """Asks why something waits."""
         self.run(f"muster why {what}", expect)
 
-    def stream(self, command: str, expect: str, timeout: float = 180) -> None:
+    def stream(self, command: str, expect: str, timeout: float = 600) -> None:
         """Types a command whose output comes over time; shows it as it comes."""
         print(f"$ {command}", flush=True)
         process = subprocess.Popen(command, shell=True, cwd=ROOT, env=self.env, text=True, stdout=subprocess.PIPE,
@@ -76,7 +79,7 @@ class Stage:
                               capture_output=True, check=False)
         return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else {}
 
-    def until(self, what: str, true, timeout: float = 60) -> dict:
+    def until(self, what: str, true, timeout: float = 180) -> dict:
         """Waits until an object looks as it should; shows nothing."""
         deadline = time.time() + timeout
         while True:
@@ -178,10 +181,10 @@ def note_wrapper(stage: Stage, phases: Phases, name: str) -> None:
 def play_first_wrapper(stage: Stage, phases: Phases) -> None:
     stage.say("Something else runs on the node; then a Ray cluster comes, wrapped as one job, and fits")
     stage.run(f"muster apply -f {SAMPLES}/2-other-work.yaml")
-    stage.run("muster wait --for=condition=Ready pod/other-work --timeout=30s")
+    stage.run("muster wait --for=condition=Ready pod/other-work --timeout=120s")
     stage.run(f"muster apply -f {SAMPLES}/3-appwrapper.yaml")
     stage.until("-n default raycluster raycluster-complete", lambda c: bool(c.get("metadata")))
-    stage.run("muster wait --for=jsonpath='{.status.state}'=ready raycluster/raycluster-complete --timeout=120s")
+    stage.run("muster wait --for=jsonpath='{.status.state}'=ready raycluster/raycluster-complete --timeout=300s")
     stage.run("muster get pods -n default")
     stage.run("muster describe appwrapper raycluster-complete -n default",
               ["Canrun:", "AwaitingHeadOfLine", "FrontOfQueue.", "AppWrapperRunnable", "Controllerfirsttimestamp:",
@@ -212,11 +215,11 @@ def play_hand_over(stage: Stage, phases: Phases) -> None:
     for kind, name in (("raycluster", ""), ("configmap", "-settings"), ("secret", "-token")):
         if stage.get(f"-n default {kind} raycluster-complete{name}"):
             raise Failed(f"{kind} raycluster-complete{name} outlived its AppWrapper")
-    stage.run("muster wait --for=jsonpath='{.status.state}'=ready raycluster/raycluster-complete-1 --timeout=120s")
+    stage.run("muster wait --for=jsonpath='{.status.state}'=ready raycluster/raycluster-complete-1 --timeout=300s")
     stage.run("muster get appwrappers,rayclusters,pods -n default")
     note_wrapper(stage, phases, "raycluster-complete-1")
     stage.run("muster delete appwrapper raycluster-complete-1 -n default")
-    stage.until("-n default pods -l ray.io/cluster=raycluster-complete-1", lambda l: not l.get("items"), 60)
+    stage.until("-n default pods -l ray.io/cluster=raycluster-complete-1", lambda l: not l.get("items"))
     phases.note("appwrapper/raycluster-complete-1", "finished", time.time())
 
 
@@ -226,7 +229,7 @@ def play_training(stage: Stage, phases: Phases) -> None:
     stage.until("-n sandbox workloads", lambda l: any(condition(w, "Admitted").get("status") == "True"
                                                       for w in l.get("items", [])), 60)
     stage.run("muster get -n sandbox queues,workloads")
-    stage.until("-n sandbox rayjob digits", lambda j: j.get("status", {}).get("jobDeploymentStatus") == "Running", 90)
+    stage.until("-n sandbox rayjob digits", lambda j: j.get("status", {}).get("jobDeploymentStatus") == "Running", 300)
     job = stage.get("-n sandbox rayjob digits")
     cluster = job["status"]["rayClusterName"]
     phases.note_pods("rayjob/digits", stage.get(f"pods -n sandbox -l ray.io/cluster={cluster}").get("items", []))
@@ -237,7 +240,7 @@ def play_training(stage: Stage, phases: Phases) -> None:
         play_end_of_training(stage, phases)
     else:
         stage.run("muster delete -n sandbox rayjob digits")
-    stage.until("-n sandbox rayclusters", lambda l: not l.get("items"), 60)
+    stage.until("-n sandbox rayclusters", lambda l: not l.get("items"))
     stage.until("-n sandbox localqueue local-queue-test",
                 lambda q: q.get("status", {}).get("admittedWorkloads", 0) == 0 and
                 q.get("status", {}).get("reservingWorkloads", 0) == 0, 30)
@@ -257,7 +260,7 @@ def play_end_of_training(stage: Stage, phases: Phases) -> None:
 def play_too_big(stage: Stage, phases: Phases) -> None:
     stage.say("A job that asks for more than the queue can ever give waits, with the reason; a later one passes it")
     stage.run(f"muster apply -f {SAMPLES}/6-too-big.yaml")
-    stage.run("muster wait -n sandbox --for=condition=Complete job/small --timeout=30s")
+    stage.run("muster wait -n sandbox --for=condition=Complete job/small --timeout=120s")
     stage.run("muster get -n sandbox jobs,workloads")
     stage.why("-n sandbox job/too-big", ["nvidia.com/gpu", "6", "5"])
     for name in ("small", "too-big"):

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "base/loop.h"
 #include "net/http.h"
@@ -11,5 +13,9 @@ namespace muster::on_cluster {
 /// Answers at once, or for a profile when its time is over. On `loop`.
 void answer_profile(Loop& loop, const net::Request& request,
                     const std::shared_ptr<net::Responder>& responder);
+
+/// What the functions at these places ("0x1f+0x2e") are called, one in a line, as Go's programs
+/// say it. Those of this program itself are in its file, and those that nobody knows are left out.
+std::string symbol_text(std::string_view places);
 
 }  // namespace muster::on_cluster

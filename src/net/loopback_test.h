@@ -36,6 +36,7 @@ struct TestServer {
     }
     ~TestServer() {
         server->stop(milliseconds(200));
+        run_on(home, [] {});  // What the connections told at their end has been heard.
         home.stop();
     }
     Target target(Target::Scheme scheme = Target::Scheme::http) const {

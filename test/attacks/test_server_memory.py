@@ -36,7 +36,7 @@ def test_f12_lists_that_nobody_takes(muster, door, reader, more):
     memory = Memory(muster.process)
     with Others(muster) as others:
         made = lists(door, reader, 4, sized(200), more) + lists(door, reader, 1, sized(1000), more)
-        answered = sum(statuses_of(connection, 2) for connection in made)
+        answered = statuses_of(made, 2)
         others.ask_once()
         close_all(made)
     assert answered > 0
@@ -62,7 +62,7 @@ def test_f12b_watches_that_nobody_takes(muster, door, reader):
     memory = Memory(muster.process)
     with Others(muster) as others:
         made = watches(door, reader, 10, sized(500))
-        answered = sum(statuses_of(connection, 1) for connection in made)
+        answered = statuses_of(made, 1)
         others.ask_once()
         close_all(made)
     assert answered > 0

@@ -97,6 +97,7 @@ class Http2:
     def __init__(self, door: Door, window: int = 0):
         self.wire = door.connect("h2")
         self.next = 1
+        self.got = b""  # Of a frame that has not come whole.
         self.wire.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0, struct.pack(">HI", 4, window)))
 
     def ask(self, method: str, path: str, token: str | None, more: list[tuple[str, str]] = (), ends: bool = True) -> int:
@@ -117,7 +118,6 @@ class Http2:
     def frames(self, seconds: float):
         """What the server says until it is silent for so long: kind, flags, stream, payload."""
         self.wire.settimeout(seconds)
-        got = b""
         while True:
             try:
                 piece = self.wire.recv(65536)
@@ -125,10 +125,10 @@ class Http2:
                 return
             if not piece:
                 return
-            got += piece
-            while len(got) >= 9 and len(got) >= 9 + (size := int.from_bytes(got[:3], "big")):
-                yield got[3], got[4], int.from_bytes(got[5:9], "big"), got[9:9 + size]
-                got = got[9 + size:]
+            self.got += piece
+            while len(self.got) >= 9 and len(self.got) >= 9 + (size := int.from_bytes(self.got[:3], "big")):
+                whole, self.got = self.got[:9 + size], self.got[9 + size:]
+                yield whole[3], whole[4], int.from_bytes(whole[5:9], "big"), whole[9:]
 
     def close(self) -> None:
         self.wire.close()

@@ -42,7 +42,7 @@ class Place:
 
     def type(self, line: str) -> str:
         began = time.time()
-        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=90, env=self.env, cwd=self.home, check=False)
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=300, env=self.env, cwd=self.home, check=False)
         print(f"$ {line}\n  {time.time() - began:.1f} s")
         assert done.returncode == 0, f"{line}: {done.stdout[-2000:]}{done.stderr[-3000:]}{self.said()}"
         return done.stdout

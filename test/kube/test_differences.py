@@ -23,19 +23,19 @@ SHOWN = 60
 SOME = ["ConfigMap", "Job", "LocalQueue", "Gadget"]
 
 
-def differences(world: World, name: str, case) -> list:
+def differences(world: World, name: str, case, servers_at_once: int) -> list:
     """A watch of a second hears less from a server that has no time for it: what differs there is asked again."""
-    found = world.compare(name, case)
+    found = world.compare(name, case, servers_at_once)
     if not any(" WATCH " in each.request for each in found):
         return found
     print("asked again:", *found, sep="\n")
     return world.compare(name, case)
 
 
-def check(world: World, cases: list[tuple[str, object]]) -> None:
+def check(world: World, cases: list[tuple[str, object]], servers_at_once: int = 1) -> None:
     """Runs (name, function of a session), several at once."""
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        found = [each for one in pool.map(lambda case: differences(world, *case), cases) for each in one]
+        found = [each for one in pool.map(lambda case: differences(world, *case, servers_at_once), cases) for each in one]
     assert not found, f"{len(found)} differences\n" + "\n".join(str(each)[:600] for each in found[:SHOWN])
 
 
@@ -53,7 +53,8 @@ def test_objects(world, subject):
 @pytest.mark.parametrize("kind", SOME)
 def test_lists_and_watches(world, kind):
     world.ran.add(f"lists {kind}")
-    check(world, [of_kind(subjects.OF_NAME[kind], case) for case in cases_lists.OF_SOME_KINDS])
+    # A case of watches only waits, a second for each.
+    check(world, [of_kind(subjects.OF_NAME[kind], case) for case in cases_lists.OF_SOME_KINDS], servers_at_once=2)
 
 
 @pytest.mark.parametrize("case", cases_applies.CASES, ids=lambda case: case.__name__)

@@ -367,6 +367,8 @@ def test_a_profile_is_one_that_pprof_reads(start):
     assert words == (0, 3, 0, 10_000, 0)
     assert str(operator.command[0]).encode() in body  # The maps that follow the stacks.
     assert operator.get("/debug/pprof/profile?seconds=x", operator.profile)[0] == 400
+    # pprof asks there what the functions of libraries are called, and gives up when that is not found.
+    assert operator.get("/debug/pprof/symbol?0x1", operator.profile) == (200, b"num_symbols: 1\n")
     assert b"profile?seconds=N" in operator.get("/debug/pprof/", operator.profile)[1]
 
 

@@ -1,4 +1,5 @@
 # test/kube/differences/world.py - both servers, a namespace for each case on both, and what of the differences is accepted.
+import concurrent.futures
 import itertools
 import json
 import pathlib
@@ -50,13 +51,13 @@ class World:
             assert answer.status in (201, 409), answer.body
         return Session(server, ns)
 
-    def compare(self, name: str, case: Callable[[Session], None]) -> list[Difference]:
+    def compare(self, name: str, case: Callable[[Session], None], servers_at_once: int = 1) -> list[Difference]:
         """What is different and not accepted."""
         with self.lock:
             ns = f"case-{next(self.numbers)}"
         sessions = [self.session(server, ns) for server in (self.theirs, self.ours)]
-        for session in sessions:
-            case(session)
+        with concurrent.futures.ThreadPoolExecutor(servers_at_once) as pool:
+            list(pool.map(case, sessions))
         return self.left(differences(name, *sessions))
 
     def left(self, found: list[Difference]) -> list[Difference]:
