@@ -104,12 +104,24 @@ void Agent::State::network_lost() {
     make_network_again();
 }
 
+/// Who may run pods was decided at the start. A new holder that has no users for pods must not run
+/// those of all people as Muster's own.
+void Agent::State::demand_users() {
+    const bool has_less = host.users == PodUsers::own && network.users().kind == PodUsers::shared;
+    if (!has_less) return;
+    const std::string why = network.users().sentence;
+    network.end();
+    throw Error(Reason::forbidden, "pods had users of their own, and now " + why);
+}
+
 /// Waits some milliseconds for the new holder; without it there is nothing else to do.
 void Agent::State::make_network_again() {
     if (stopped) return;
     try {
         network.reopen();
-        host.users = network.users().kind;
+        demand_users();
+        for (const auto& [uid, worker] : workers)
+            worker->holder_changed();
         dns.reset();
         dns = std::make_unique<DnsServer>(network, loop, names);
         forwarder->renew();

@@ -39,6 +39,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
     void watch_network();
     void network_lost();
     void make_network_again();
+    void demand_users();
     void tell_strangers();
     void worker_over(const std::string& uid);
     std::string take_address();

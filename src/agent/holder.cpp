@@ -408,7 +408,6 @@ pid_t Holder::start_pod(const std::string& pod_directory) {
         become_pod(pod_directory, sandbox, listener.release(), theirs.release(), groups_, filter_);
     }
     theirs.reset();
-    filled_.erase(pod_directory);
     pods_.push_back({pid, sandbox["ip"].text(), pod_directory.substr(pod_directory.rfind('/') + 1),
                      sandbox["namespace"].text()});
     Netlink net;
@@ -419,7 +418,10 @@ pid_t Holder::start_pod(const std::string& pod_directory) {
     pollfd wait{ours.get(), POLLIN, 0};
     const bool in_time = ::poll(&wait, 1, kInitMilliseconds) == 1;
     const ssize_t got = in_time ? ::read(ours.get(), text, sizeof(text)) : -1;
-    if (got == 1 && text[0] == 0) return pid;
+    if (got == 1 && text[0] == 0) {
+        filled_.erase(pod_directory);  // From here on it holds its ids as a pod that runs.
+        return pid;
+    }
     ::kill(pid, SIGKILL);
     throw Error(Reason::internal_error, !in_time  ? "the pod's init was not ready within 30 s"
                                         : got > 0 ? std::string(text, static_cast<std::size_t>(got))

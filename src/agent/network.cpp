@@ -224,7 +224,15 @@ IdMap Network::fill_pod(const std::string& pod_directory) {
 }
 
 void Network::remove_of_pods(const std::vector<std::string>& paths) {
-    ask("remove " + join(paths, "\n"), nullptr);
+    std::string problems;
+    for (const std::vector<std::string>& part : in_messages(paths)) {
+        try {
+            ask("remove " + join(part, "\n"), nullptr);
+        } catch (const Error& error) {
+            problems += (problems.empty() ? "" : "; ") + std::string(error.what());
+        }
+    }
+    if (!problems.empty()) throw Error(Reason::internal_error, problems);
 }
 
 api::Value Network::disk_use_of(const std::string& pod_directory) {

@@ -115,7 +115,8 @@ void remove_beneath(int top, const std::string& path) {
     const Descriptor above =
         open_within(top, slash == std::string::npos ? "." : path.substr(0, slash), Reach::beneath,
                     O_RDONLY | O_DIRECTORY);
-    if (!above) return;  // Nothing is there.
+    if (!above && (errno == ENOENT || errno == ENOTDIR)) return;  // Nothing is there.
+    if (!above) fail("cannot remove " + path);
     if (!remove_within(above.get(), name)) fail("cannot remove all of " + path);
 }
 

@@ -139,7 +139,7 @@ void PodWorker::keep_verdicts() {
 
 PodWorker::~PodWorker() {
     if (timed_) host_.loop.cancel(timer_);
-    if (refreshing_later_) host_.loop.cancel(refresh_timer_);
+    if (fetching_later_) host_.loop.cancel(fetch_timer_);
     if (!address_.empty()) host_.free_address(address_);
     host_.gpus.free(uid_);
 }
@@ -239,11 +239,23 @@ void PodWorker::sandbox_lost() {
     const bool again = object_->value["spec"]["restartPolicy"].text_or("Always") != "Never";
     seen_.lost = !again;
     seen_.sandbox = again ? PodSeen::Sandbox::none : PodSeen::Sandbox::gone;
-    // The holder may have ended with it: the one that follows has to be asked for the pod's users,
-    // or it would give them to others.
-    seen_.prepared = false;
-    ++sandboxes_lost_;
+    forget_preparation();
     record("Warning", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
+    step();
+}
+
+/// The holder may have ended: the one that follows has to be asked for the pod's users, or it would
+/// give them to others.
+void PodWorker::forget_preparation() {
+    seen_.prepared = false;
+    written_.clear();
+    ++preparations_;
+}
+
+void PodWorker::holder_changed() {
+    if (seen_.sandbox != PodSeen::Sandbox::none && seen_.sandbox != PodSeen::Sandbox::wanted)
+        return;
+    forget_preparation();
     step();
 }
 
@@ -373,7 +385,10 @@ void PodWorker::make_sandbox() {
                        {"ids", to_value(ids_)},
                        {"memoryVolumes", memory}});
     host_.machine.make_sandbox(uid_, sandbox, guarded([this](const std::string& problem) {
-                                   if (!problem.empty()) return sandbox_failed(problem);
+                                   if (!problem.empty()) {
+                                       forget_preparation();
+                                       return sandbox_failed(problem);
+                                   }
                                    seen_.sandbox = PodSeen::Sandbox::up;
                                    seen_.ip = address_;
                                    step();

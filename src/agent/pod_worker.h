@@ -53,6 +53,9 @@ public:
     void object_gone();
     void take(const RunReport& report);
     void sandbox_lost();
+    /// The holder of all pods' namespaces is another one; those that ran in the old one are lost,
+    /// and say so themselves.
+    void holder_changed();
     /// Ends the pod for good; its status tells why.
     void evict(const Verdict& verdict);
 
@@ -80,7 +83,8 @@ private:
     void fetch_object(const char* resource, const std::string& name);
     void fetch_token(const TokenRequest& request);
     void fetched();
-    void refresh_later();
+    void fetch_later(Duration delay);
+    void forget_preparation();
     void fill();
     Machine::PodFiles files() const;
     std::string check_machine_paths() const;
@@ -129,16 +133,16 @@ private:
     std::vector<int> gpus_;
 
     Sources sources_;
-    Sources incoming_;                                             // While they are being fetched.
-    std::map<TokenRequest, std::pair<Time, std::string>> tokens_;  // With the time of issue.
+    Sources incoming_;  // While they are being fetched.
     VolumesPlan volumes_;
     IdMap ids_;                                     // Of the pod's users.
     std::map<std::string, std::uint64_t> written_;  // Hashes of its files, by path.
     int fetching_ = 0;                              // Requests under way.
     bool preparing_ = false;                        // Until all of them are answered.
-    int sandboxes_lost_ = 0;
-    Loop::TimerId refresh_timer_{};
-    bool refreshing_later_ = false;
+    bool filling_ = false;
+    int preparations_ = 0;  // Those that were begun, and not those that came to their end.
+    Loop::TimerId fetch_timer_{};
+    bool fetching_later_ = false;
     std::string told_problem_;
 
     std::uint64_t told_status_ = 0;  // Its hash.

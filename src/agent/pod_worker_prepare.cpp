@@ -75,7 +75,6 @@ void PodWorker::prepare() {
     if (preparing_) return;
     preparing_ = true;
     if (address_.empty()) address_ = host_.take_address();
-    if (!address_.empty() && fetching_ > 0) return;  // A refresh is under way and does it.
     if (!address_.empty()) return fetch();
     record("Warning", "FailedCreatePodSandBox", "all addresses of pods are in use");
     host_.loop.after(kRetry, guarded([this] {
@@ -85,6 +84,7 @@ void PodWorker::prepare() {
 }
 
 void PodWorker::fetch() {
+    if (fetching_ > 0 || filling_) return;  // One is under way: its end does for all who wait.
     const SourcesNeeded needed = sources_needed(object_->value);
     incoming_ = {};
     fetching_ = 1;
@@ -132,7 +132,6 @@ void PodWorker::fetch_token(const TokenRequest& request) {
                                  incoming_.token_problems[request] =
                                      std::string(answer["message"].text_or("no answer"));
                              } else {
-                                 tokens_[request] = {host_.loop.now(), token};
                                  incoming_.tokens[request] = token;
                              }
                              fetched();
@@ -164,11 +163,19 @@ void PodWorker::fill() {
     // A pod that runs may have given its folders other modes and owners.
     if (seen_.prepared || seen_.sandbox == PodSeen::Sandbox::up) wanted.folders.clear();
     if (wanted.files.empty() && seen_.prepared) return filled();
-    const auto told = [this, names = wanted.files, lost = sandboxes_lost_](
+    filling_ = true;
+    const auto told = [this, names = wanted.files, round = preparations_](
                           const std::string& problem, const IdMap& ids) {
-        if (lost != sandboxes_lost_) return fill();  // A holder that has ended gave this answer.
+        filling_ = false;
+        if (seen_.sandbox == PodSeen::Sandbox::gone) return;
+        if (round != preparations_) return fill();  // The answer is that of an ended holder.
         if (problem.empty()) {
+            const bool others = !ids_.empty() && ids != ids_;
             ids_ = ids;
+            if (others) {  // Files with the owners of before are gone; see fill_pod.
+                written_.clear();
+                return fill();
+            }
             for (const Machine::PodFiles::File& file : names)
                 written_[file.path] = stable_hash(file.content);
         }
@@ -189,25 +196,26 @@ void PodWorker::filled() {
     bool waits = !seen_.problem.empty();
     for (const auto& [name, container] : seen_.containers)
         waits |= !container.config_problem.empty() && !container.refused;
+    if (!waits) preparing_ = false;
     if (waits)
-        host_.loop.after(kRetry, guarded([this] { fetch(); }));
-    else
-        preparing_ = false;
-    if (!waits && has_files(volumes_)) refresh_later();
+        fetch_later(kRetry);
+    else if (has_files(volumes_))
+        fetch_later(kRefresh);
     step();
 }
 
-/// Config maps, secrets and tokens change while their pod runs; its volumes follow.
-void PodWorker::refresh_later() {
-    if (refreshing_later_) host_.loop.cancel(refresh_timer_);
-    refreshing_later_ = true;
-    refresh_timer_ = host_.loop.after(kRefresh, guarded([this] {
-                                          refreshing_later_ = false;
-                                          const bool over =
-                                              seen_.sandbox == PodSeen::Sandbox::ending ||
-                                              seen_.sandbox == PodSeen::Sandbox::gone;
-                                          if (!over && fetching_ == 0) fetch();
-                                      }));
+/// One that is missing may come; config maps, secrets and tokens change while their pod runs, and
+/// its volumes follow.
+void PodWorker::fetch_later(Duration delay) {
+    if (fetching_later_) host_.loop.cancel(fetch_timer_);
+    fetching_later_ = true;
+    fetch_timer_ = host_.loop.after(delay, guarded([this] {
+                                        fetching_later_ = false;
+                                        const bool over =
+                                            seen_.sandbox == PodSeen::Sandbox::ending ||
+                                            seen_.sandbox == PodSeen::Sandbox::gone;
+                                        if (!over) fetch();
+                                    }));
 }
 
 /// All files of the pod, with those of its volumes.

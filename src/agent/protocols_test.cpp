@@ -1,6 +1,9 @@
 // agent/protocols_test.cpp - bytes on the wire and in files: DNS, SPDY, exec channels, logs; and
 // names.
+#include <cerrno>
+
 #include <doctest/doctest.h>
+#include <sys/socket.h>
 
 #include "agent/channel_protocol.h"
 #include "agent/dns_message.h"
@@ -8,8 +11,10 @@
 #include "agent/names.h"
 #include "agent/node_keeper.h"
 #include "agent/spdy.h"
+#include "agent/unix_socket.h"
 #include "api/json.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace muster::agent {
 
@@ -194,6 +199,34 @@ TEST_CASE("a node is declared in one word, and mistakes are named") {
     refused("a:cpu=1,cpu=2", "cpu stands there twice");
     refused("a:label.zone=a b", "label zone=a b: ");
     CHECK(parse_node_declaration("a:nvidia.com/gpu=1,hugepages-2Mi=4Mi").capacity.size() == 3);
+}
+
+TEST_CASE("a message that is too long is neither sent nor acted on") {
+    int ends[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+    const Descriptor ours(ends[0]);
+    const Descriptor theirs(ends[1]);
+    CHECK_FALSE(send_message(ours.get(), std::string((64 << 10) + 1, 'x')));
+    CHECK(errno == EMSGSIZE);
+    const std::string raw((64 << 10) + 1, 'x');
+    REQUIRE(::send(ours.get(), raw.data(), raw.size(), 0) > 0);
+    const Message got = receive_message(theirs.get());
+    CHECK(got.kind == Message::Kind::closed);
+}
+
+TEST_CASE("a long list goes in several messages, and whole") {
+    std::vector<std::string> lines;
+    for (int i = 0; i < 2000; ++i)
+        lines.push_back("0b1c2d3e-uid/containers/main/" + std::to_string(i));
+    std::vector<std::string> together;
+    const auto parts = in_messages(lines);
+    CHECK(parts.size() > 1);
+    for (const auto& part : parts) {
+        CHECK(join(part, "\n").size() < (64 << 10) - 100);
+        together.insert(together.end(), part.begin(), part.end());
+    }
+    CHECK(together == lines);
+    CHECK(in_messages({}).empty());
 }
 
 TEST_CASE("nodes share the machine's disk, but for what is declared") {

@@ -62,6 +62,10 @@ Descriptor connect_unix(const std::string& directory, const std::string& name) {
 }
 
 bool send_message(int fd, std::string_view text, const std::vector<int>& descriptors) {
+    if (text.size() > kMessageLimit) {
+        errno = EMSGSIZE;
+        return false;
+    }
     iovec piece{const_cast<char*>(text.data()), text.size()};
     msghdr header{};
     header.msg_iov = &piece;
@@ -106,7 +110,9 @@ Message receive_message(int fd) {
         return message;
     }
     if (got <= 0) return message;
-    message.kind = Message::Kind::message;
+    // A part of a message is not acted on; who sends such a one does not keep to the protocol.
+    const bool is_whole = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+    if (is_whole) message.kind = Message::Kind::message;
     for (cmsghdr* part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part)) {
         if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
         const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -117,6 +123,20 @@ Message receive_message(int fd) {
         }
     }
     return message;
+}
+
+std::vector<std::vector<std::string>> in_messages(const std::vector<std::string>& lines) {
+    std::vector<std::vector<std::string>> parts;
+    std::size_t taken = 0;
+    for (const std::string& line : lines) {
+        if (parts.empty() || taken + line.size() > kMessageLimit / 2) {
+            parts.emplace_back();
+            taken = 0;
+        }
+        parts.back().push_back(line);
+        taken += line.size() + 1;
+    }
+    return parts;
 }
 
 void set_nonblocking(int fd) {

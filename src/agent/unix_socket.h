@@ -24,12 +24,16 @@ Descriptor listen_unix(const std::string& directory, const std::string& name);
 /// Connects to directory/name; empty with errno when nobody listens.
 Descriptor connect_unix(const std::string& directory, const std::string& name);
 
-/// Sends one message of at most 64 KiB, waiting while the other end is slow. False when the other
-/// end is gone.
+/// Sends one message of at most 64 KiB, waiting while the other end is slow. False with errno when
+/// it is longer, or the other end is gone.
 bool send_message(int fd, std::string_view text, const std::vector<int>& descriptors = {});
 
-/// Receives one message; waits for it when the socket is blocking.
+/// Receives one message; waits for it when the socket is blocking. One that is too long counts as
+/// the end of the connection.
 Message receive_message(int fd);
+
+/// The lines in parts of which each fits into a message, with room for a word before them.
+std::vector<std::vector<std::string>> in_messages(const std::vector<std::string>& lines);
 
 /// Sets O_NONBLOCK.
 void set_nonblocking(int fd);

@@ -398,7 +398,7 @@ void Leaders::play_late_admission() {
 
 void Leaders::take(const store::Change& change) {
     const auto broken = checks_.take(change);
-    if (change.key.find("/leases/") != std::string::npos && change.after != nullptr)
+    if (change.key.ends_with("/leases/muster-system/muster-operator") && change.after != nullptr)
         lease_deleted_at_.reset();
     if (change.key.find("/workloads/") == std::string::npos) return;
     const auto known = std::find(admitted_.begin(), admitted_.end(), change.key);

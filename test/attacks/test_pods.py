@@ -353,7 +353,7 @@ def test_a_pod_has_its_own_devices_and_network_interfaces(ground):
 
 
 def test_accelerators_show_to_those_who_ask_for_one(ground):
-    device = pathlib.Path("/dev/nvidia-of-a-test")
+    device = pathlib.Path(f"/dev/nvidia-of-test-{os.getpid()}")
     os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
     try:
         assert device.name not in run(ground, "ls /dev")[0].split()

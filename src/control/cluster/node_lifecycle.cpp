@@ -185,21 +185,27 @@ std::optional<Duration> NodeLifecycle::since_heartbeat(const kube::Cache& seen,
     const std::string renewed =
         lease == nullptr ? "never" : lease->value["spec"]["renewTime"].text();
     Heartbeat& heartbeat = heartbeats_[node];
-    if (heartbeat.text != renewed || heartbeat.seen_at > now) heartbeat = {renewed, now};
+    if (heartbeat.text != renewed || heartbeat.seen_at > now) heartbeat = {renewed, now, false};
     return now - heartbeat.seen_at;
 }
 
 void NodeLifecycle::forgive_own_pause(Time now) {
     const Time before = std::exchange(planned_at_, now);
+    for (auto& [node, when] : look_at_)
+        when = std::min(when, now + grace_);  // Else the clock was set back.
+    for (auto& [node, heartbeat] : heartbeats_)
+        heartbeat.seen_at = std::min(heartbeat.seen_at, now);
     const bool is_late = std::any_of(look_at_.begin(), look_at_.end(), [now](const auto& each) {
         return now - each.second > usual_lateness;
     });
     if (!is_late) return;
     const Duration pause = now - before;
-    for (auto& [node, heartbeat] : heartbeats_)
+    for (auto& [node, heartbeat] : heartbeats_) {
+        if (std::exchange(heartbeat.is_forgiven, true)) continue;
         heartbeat.seen_at = std::min(now, heartbeat.seen_at + pause);
-    for (auto& [node, when] : look_at_)
-        when = when + pause;
+        if (const auto look = look_at_.find(node); look != look_at_.end())
+            look->second = heartbeat.seen_at + grace_;
+    }
 }
 
 Reconciled NodeLifecycle::plan(const kube::Cache& seen, Time now) {

@@ -20,7 +20,8 @@ namespace muster::control::cluster {
 ///
 /// What counts is when a renewal was seen, not what time the lease names: after a restart or a jump
 /// of the clock each node has the whole grace again. While this process stood still, nobody could
-/// be heard: that time counts for no node.
+/// be heard: that time counts for no node, once for each heartbeat. (A plan may come late for other
+/// reasons too, such as writes that fail; a dead node is found all the same.)
 class NodeLifecycle : public Planner {
 public:
     explicit NodeLifecycle(Duration grace) : grace_(grace) {}
@@ -35,6 +36,7 @@ private:
     struct Heartbeat {
         std::string text;  // The lease's renewTime.
         Time seen_at;
+        bool is_forgiven;  // A pause was left out of account since; that happens once.
     };
 
     /// Absent: there has never been one.

@@ -90,6 +90,24 @@ TEST_CASE("while the controller itself stood still no node fell silent") {
     CHECK(world.ready() == "Unknown");
 }
 
+TEST_CASE("plans that always come late keep no dead node alive") {
+    Nodes world;
+    world.pass(seconds(0));
+    for (int late = 0; late < 4; ++late)
+        world.pass(seconds(45));
+    CHECK(world.ready() == "Unknown");
+}
+
+TEST_CASE("a clock that is set back gives each node the whole grace again, and no more") {
+    Nodes world;
+    world.pass(seconds(0));
+    world.now = world.now - minutes(60);
+    world.pass(seconds(1));
+    CHECK(world.ready() == "True");
+    world.pass(seconds(40));
+    CHECK(world.ready() == "Unknown");
+}
+
 TEST_CASE("an old lease at the start counts from when it is first seen") {
     Nodes world;
     world.beat("1970-01-01T00:00:00Z");
