@@ -1,6 +1,8 @@
 // apiserver/commit.cpp - staging writes, and the indexes that follow them.
 #include "apiserver/commit.h"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "api/json.h"
@@ -198,6 +200,13 @@ void index_object(Context& context, const std::string& key, const api::Value& ob
     }
     update_indexes(context, key, object, revision, event_time);
     if (is_event(key)) count_event(context, key, nullptr, context.store.newest(key).value);
+}
+
+void order_events(Context& context) {
+    std::sort(context.event_expiries.begin(), context.event_expiries.end(),
+              [](const Context::Expiry& a, const Context::Expiry& b) {
+                  return std::tie(a.when, a.revision) < std::tie(b.when, b.revision);
+              });
 }
 
 void expire_events(Context& context) {

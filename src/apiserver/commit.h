@@ -44,6 +44,10 @@ void when_durable(Context& context, store::Revision revision, std::function<void
 void index_object(Context& context, const std::string& key, const api::Value& object,
                   store::Revision revision);
 
+/// Puts the events that were read at the start in the order of their age, in which they go.
+/// Requires: all are told, and none was written yet.
+void order_events(Context& context);
+
 /// Removes events that are older than an hour; called again and again by a timer.
 void expire_events(Context& context);
 
