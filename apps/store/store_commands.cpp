@@ -155,6 +155,25 @@ private:
     std::string path_;
 };
 
+/// A data folder that gets a store now. If it does not, and has nothing else in it, it goes again:
+/// else `muster up` would start on it as on a new one.
+class NewDataFolder {
+public:
+    explicit NewDataFolder(const std::string& path) : data_(path) {}
+    ~NewDataFolder() {
+        if (!filled_) data_.remove_if_empty();
+    }
+    NewDataFolder(const NewDataFolder&) = delete;
+    NewDataFolder& operator=(const NewDataFolder&) = delete;
+
+    const up::DataDirectory& data() const { return data_; }
+    void keep() { filled_ = true; }
+
+private:
+    up::DataDirectory data_;
+    bool filled_ = false;
+};
+
 }  // namespace
 
 int run_check(const StoreOptions& options) {
@@ -217,14 +236,15 @@ int run_backup(const StoreOptions& options) {
 
 int run_import(const StoreOptions& options) {
     File file(options.file, File::Way::read);
-    const up::DataDirectory data(options.data.empty() ? up::usual_data_directory() : options.data);
-    store::NewStore target(data.store_path());
+    NewDataFolder folder(options.data.empty() ? up::usual_data_directory() : options.data);
+    store::NewStore target(folder.data().store_path());
     const ExportTotals totals = read_export(
         [&file] { return file.read_some(); }, options.file == "-" ? "standard input" : options.file,
         [&target](const store::Record& record) { target.put(record); });
     target.finish(totals.revision);
+    folder.keep();
     say(stdout, "imported " + count_text(totals.objects) + " as of revision " +
-                    std::to_string(totals.revision) + " into " + data.path());
+                    std::to_string(totals.revision) + " into " + folder.data().path());
     return 0;
 }
 

@@ -20,6 +20,7 @@ namespace {
 
 /// Its presence says that a folder is ours.
 constexpr const char* marker = "muster-data";
+constexpr const char* lock_name = "lock";
 constexpr const char* marker_text = "This folder holds the state of Muster. Format 1.\n";
 constexpr Duration server_valid = hours(24 * 3650);
 constexpr Duration client_valid = hours(24 * 365);
@@ -93,7 +94,7 @@ std::string absolute(const std::string& path) {
 }
 
 int lock(const std::string& folder) {
-    const std::string path = folder + "/lock";
+    const std::string path = folder + "/" + lock_name;
     const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) refuse("cannot write to the data folder " + folder + ": " + reason());
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
@@ -163,6 +164,7 @@ void write_secret_file(const std::string& path, const std::string& text) {
 
 DataDirectory::DataDirectory(const std::string& path) : path_(absolute(path)) {
     check_owners(path_, geteuid());
+    was_there_ = file_exists(path_);
     make_private_folder(path_);
     check_owners(path_, geteuid());  // It is made now, and nobody came between.
     const std::string mark = path_ + "/" + marker;
@@ -183,6 +185,19 @@ DataDirectory::DataDirectory(const std::string& path) : path_(absolute(path)) {
 
 DataDirectory::~DataDirectory() {
     close(lock_fd_);
+}
+
+void DataDirectory::remove_if_empty() const {
+    namespace fs = std::filesystem;
+    std::error_code failed;
+    for (const auto& entry : fs::directory_iterator(path_, failed)) {
+        const std::string name = entry.path().filename().string();
+        if (name != marker && name != lock_name) return;
+    }
+    if (failed) return;
+    for (const char* name : {marker, lock_name})
+        fs::remove(path_ + "/" + name, failed);
+    if (!was_there_) fs::remove(path_, failed);
 }
 
 Keys load_keys(const DataDirectory& data, const net::Subject& server, Time now) {

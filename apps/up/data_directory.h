@@ -34,8 +34,13 @@ public:
     std::string store_path() const { return path_ + "/store"; }
     std::string kubeconfig_path() const { return path_ + "/kubeconfig"; }
 
+    /// Takes back what was made here, also the folder if this has made it, when nothing else is in
+    /// it. For one that could not do what it made the folder for.
+    void remove_if_empty() const;
+
 private:
     std::string path_;
+    bool was_there_ = true;
     int lock_fd_ = -1;
 };
 

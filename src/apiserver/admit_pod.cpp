@@ -77,6 +77,7 @@ Value service_account_of(Context& context, const std::string& ns, const Value& p
                                      {"namespace", ns},
                                      {"uid", context.random.uuid()},
                                      {"creationTimestamp", to_rfc3339(context.loop.now())}})}});
+    check_room(context, Purpose::write);
     commit_put(context, kind, account, 0, nullptr);
     return account;
 }

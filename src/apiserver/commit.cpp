@@ -1,11 +1,14 @@
 // apiserver/commit.cpp - staging writes, and the indexes that follow them.
 #include "apiserver/commit.h"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "api/json.h"
 #include "apiserver/bootstrap.h"
 #include "apiserver/definitions.h"
+#include "apiserver/status_error.h"
 #include "apiserver/stored.h"
 #include "base/verify.h"
 
@@ -70,7 +73,7 @@ void trim_events(Context& context) {
     const EventBounds& bounds = context.options.event_bounds;
     std::size_t removed = 0;
     while (are_too_many(context.event_totals, bounds) && !context.event_expiries.empty() &&
-           removed < event_removals_at_once) {
+           removed < event_removals_at_once && context.store.room() != store::Room::none) {
         const Context::Expiry expiry = std::move(context.event_expiries.front());
         context.event_expiries.pop_front();
         // A later write of the same event has its own entry.
@@ -132,6 +135,20 @@ Newest newest_of(Context& context, const api::Kind& kind, std::string_view ns,
         newest.object.seal();  // A write makes several copies, and changes little of them.
     }
     return newest;
+}
+
+void check_room(const Context& context, Purpose purpose) {
+    const store::Room room = context.store.room();
+    if (room == store::Room::plenty) return;
+    if (room == store::Room::removals_only && purpose == Purpose::removal) return;
+    const bool takes_removals = room == store::Room::removals_only;
+    throw unavailable(std::string("the disk of the server's data folder is full: ") +
+                      (takes_removals ? "only deletes are taken" : "no writes are taken") +
+                      " until there is room again; free some space on that disk");
+}
+
+Purpose purpose_of(const api::Value& object) {
+    return object["metadata"]["deletionTimestamp"].is_null() ? Purpose::write : Purpose::removal;
 }
 
 void commit_put(Context& context, const api::Kind& kind, api::Value object,
@@ -200,10 +217,18 @@ void index_object(Context& context, const std::string& key, const api::Value& ob
     if (is_event(key)) count_event(context, key, nullptr, context.store.newest(key).value);
 }
 
+void order_events(Context& context) {
+    std::sort(context.event_expiries.begin(), context.event_expiries.end(),
+              [](const Context::Expiry& a, const Context::Expiry& b) {
+                  return std::tie(a.when, a.revision) < std::tie(b.when, b.revision);
+              });
+}
+
 void expire_events(Context& context) {
     const api::Kind* events = api::find_kind("", "events");
     const Time now = context.loop.now();
-    while (!context.event_expiries.empty() && context.event_expiries.front().when <= now) {
+    while (!context.event_expiries.empty() && context.event_expiries.front().when <= now &&
+           context.store.room() != store::Room::none) {
         const Context::Expiry expiry = std::move(context.event_expiries.front());
         context.event_expiries.pop_front();
         // A later write of the same event has its own entry.

@@ -27,6 +27,13 @@ struct Newest {
 Newest newest_of(Context& context, const api::Kind& kind, std::string_view ns,
                  std::string_view name);
 
+/// Throws when the disk has no room for a write that somebody asks for. One that removes objects,
+/// or brings one nearer to its end, is taken for longer.
+enum class Purpose { write, removal };
+void check_room(const Context& context, Purpose purpose);
+/// Of a write of an object.
+Purpose purpose_of(const api::Value& object);
+
 /// Stages the object (stored form) over revision `expected` (0: it must be new) and calls `done`
 /// once it is durable. Requires: `expected` is the newest revision.
 void commit_put(Context& context, const api::Kind& kind, api::Value object,
@@ -43,6 +50,10 @@ void when_durable(Context& context, store::Revision revision, std::function<void
 /// Tells the indexes about an object that was read at the start.
 void index_object(Context& context, const std::string& key, const api::Value& object,
                   store::Revision revision);
+
+/// Puts the events that were read at the start in the order of their age, in which they go.
+/// Requires: all are told, and none was written yet.
+void order_events(Context& context);
 
 /// Removes events that are older than an hour; called again and again by a timer.
 void expire_events(Context& context);

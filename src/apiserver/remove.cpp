@@ -203,6 +203,7 @@ void remove_now(Context& context, const ExchangePtr& exchange, const Removing& r
         when_durable(context, newest.revision, [removal, then = removing.done] { then(removal); });
         return;
     }
+    check_room(context, Purpose::removal);
     if (removal.gone) {
         commit_remove(context, kind, removing.ns, removing.name, newest.revision,
                       [removal, then = removing.done](store::Revision revision) mutable {

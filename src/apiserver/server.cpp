@@ -188,6 +188,7 @@ Server::Server(store::Store& store, Loop& loop, Options options)
             index_object(context, entry.key, read_stored(*entry.value), entry.revision);
         }
     }
+    order_events(context);
     expire_events(context);
 }
 

@@ -220,5 +220,42 @@ TEST_CASE("of too many events, or too large ones, the oldest go, and watchers se
     CHECK(names(server.get(events)->json()) == "h i ");
 }
 
+TEST_CASE("the oldest events go first after a restart too, whatever their names are") {
+    const std::string events = "/api/v1/namespaces/default/events";
+    const auto event = [](const std::string& name, const std::string& more) {
+        return R"({"apiVersion":"v1","kind":"Event","metadata":{"name":")" + name +
+               R"("},"involvedObject":{"kind":"Pod","name":"p","namespace":"default"},)" + more +
+               R"("reason":"R","type":"Normal"})";
+    };
+    const auto disk = std::make_shared<store::MemoryDisk>();
+    {
+        TestServer server({}, disk);
+        const Time start = server.loop.now();
+        const auto at = [&](int age) {
+            return R"("lastTimestamp":")" + to_rfc3339(start - seconds(age)) + R"(",)";
+        };
+        // The oldest by what they say, then those that say nothing by when they were written.
+        for (const auto& [name, more] : {std::pair("c", at(10)),
+                                         {"a", at(5)},
+                                         {"d", at(20)},
+                                         {"e", std::string()},
+                                         {"b", std::string()}}) {
+            CHECK(server.post(events, event(name, more))->status == 201);
+        }
+    }
+    for (const auto& [bound, kept] :
+         {std::pair(4U, "a b c e "), {3U, "a b e "}, {2U, "b e "}, {1U, "b "}}) {
+        Options options;
+        options.event_bounds.events = bound;
+        TestServer server(options, disk);
+        server.loop.advance(seconds(2));
+        std::string names;
+        const api::Value list = server.get(events)->json();
+        for (const api::Value& item : list["items"].items())
+            names += item["metadata"]["name"].text() + " ";
+        CHECK(names == std::string(kept));
+    }
+}
+
 }  // namespace
 }  // namespace muster::apiserver

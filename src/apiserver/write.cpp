@@ -225,6 +225,7 @@ void store_new(Writing& writing) {
         send_object(writing.context, *writing.exchange, 201, writing.object(), nullptr);
         return;
     }
+    check_room(writing.context, Purpose::write);
     commit_put(writing.context, writing.kind, std::move(writing.object()), 0,
                std::move(writing.answer));
 }
@@ -249,6 +250,7 @@ void store_changed(Writing& writing) {
                      [committed, then = std::move(writing.answer)] { then(committed); });
         return;
     }
+    check_room(context, purpose_of(object));
     if (is_released(kind, object)) {
         Committed last;
         last.object = std::make_shared<const Value>(object);

@@ -179,6 +179,17 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a record of a log that is there twice is refused in words, and a repair loses nothing") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill(folder.data(), 0, 60);
+    const fs::path log = newest(folder.data(), ".log");
+    const std::string sound = read_file(log);
+    // The last records are equally long.
+    const std::size_t size = sound.find("rk59") - sound.find("rk58");
+    write_file(log, sound + sound.substr(sound.size() - size));
+    check_refused(folder.data(), "a record of a log is there twice", 60, 60);
+}
+
 TEST_CASE("the last log of a young folder that is removed is a loss, not a new folder") {
     const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
     fill(folder.data(), 0, 60);

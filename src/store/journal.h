@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "store/room.h"
 
 namespace muster::store {
 
@@ -34,6 +35,10 @@ public:
     /// Makes the records durable together with what else is waiting (group commit), in order, all
     /// or nothing, then runs `durable` on the store's thread. On a disk failure the process ends.
     virtual void append(std::vector<Record> records, Durable durable) = 0;
+
+    /// What the disk has room for, beside what is appended already. The caller heeds it: a disk
+    /// that gets full all the same has failed.
+    virtual Room room() { return Room::plenty; }
 };
 
 }  // namespace muster::store

@@ -1,6 +1,8 @@
 // store/log_groups.cpp - counts the writes of each record of a log.
 #include "store/log_groups.h"
 
+#include <algorithm>
+#include <cstring>
 #include <string_view>
 
 #include "store/disk_format.h"
@@ -54,11 +56,23 @@ private:
     Overlay& overlay_;
 };
 
+/// The database's number of a record's first write: it begins the record, little endian.
+std::optional<std::uint64_t> number_of(const rocksdb::WriteBatch& batch) {
+    const std::string& bytes = batch.Data();
+    if (bytes.size() < sizeof(std::uint64_t)) return std::nullopt;
+    std::uint64_t number = 0;
+    std::memcpy(&number, bytes.data(), sizeof(number));
+    return number;
+}
+
 }  // namespace
 
 rocksdb::WalFilter::WalProcessingOption LogGroups::LogRecordFound(
     unsigned long long /*log_number*/, const std::string& /*log*/, const rocksdb::WriteBatch& batch,
     rocksdb::WriteBatch* /*new_batch*/, bool* /*batch_changed*/) {
+    const std::optional<std::uint64_t> number = number_of(batch);
+    has_repeated_record_ = has_repeated_record_ || !number || *number < next_number_;
+    if (number) next_number_ = std::max(next_number_, *number + batch.Count());
     LogGroup group;
     Counter counter(group, settings_);
     const bool can_be_read = batch.Iterate(&counter).ok();

@@ -37,9 +37,14 @@ public:
 
     const std::vector<LogGroup>& all() const { return groups_; }
     const Overlay& settings() const { return settings_; }
+    /// A record does not come after all writes of the one before it: it is there twice, or in the
+    /// wrong order. The database would end the process while it opens.
+    bool has_repeated_record() const { return has_repeated_record_; }
 
 private:
     bool keep_;
+    bool has_repeated_record_ = false;
+    std::uint64_t next_number_ = 0;  // Of the database's own count of writes.
     std::vector<LogGroup> groups_;
     Overlay settings_;  // "meta/..." other than the revision.
 };

@@ -15,6 +15,7 @@ namespace muster::store {
 struct MemoryDisk {
     std::map<std::string, Record> records;
     std::int64_t revision = 0;
+    Room room = Room::plenty;
 };
 
 /// Writes become durable in a later task of the loop, or at once when there is no loop.
@@ -26,6 +27,7 @@ public:
 
     std::int64_t load_all(const Load& load) override;
     void append(std::vector<Record> records, Durable durable) override;
+    Room room() override { return disk_->room; }
 
     /// What is not yet durable is lost, and nothing becomes durable any more.
     void crash() { *powered_ = false; }

@@ -150,6 +150,11 @@ rocksdb::Status ReadOnlyView::State::judge(const Answered& answered) {
     if (has_gap || given_out > readable) {
         verdict.kind = Kind::loss;
         verdict.sentence = loss_sentence(folder, readable, given_out);
+    } else if (groups->has_repeated_record()) {
+        verdict.kind = Kind::repeated;
+        verdict.sentence =
+            "data folder " + folder + ": " +
+            explain_damage(folder, "a record of a log is there twice, or out of its order");
     } else if (is_proof_missing) {
         verdict.kind = Kind::proof_missing;
         verdict.sentence = no_proof_sentence(folder, readable, answered.state);

@@ -17,6 +17,7 @@ struct Verdict {
         empty,          // There is no database.
         whole,          // Everything that was answered is there.
         loss,           // Something that was answered, or was ready to be, is not there.
+        repeated,       // The database refuses its own logs, though nothing is missing in them.
         proof_missing,  // The file that says what was answered is missing or damaged.
         damaged,        // The database cannot be read.
         foreign,        // A database, but not Muster's, or of another format.

@@ -19,6 +19,7 @@
 #include "store/answered_file.h"
 #include "store/data_folder.h"
 #include "store/disk_format.h"
+#include "store/disk_room.h"
 #include "store/read_only_view.h"
 
 namespace muster::store {
@@ -26,6 +27,8 @@ namespace {
 
 // One write is at most about this large, so that a burst does not need its size twice.
 constexpr std::size_t batch_bytes_max = 4 << 20;
+// What a record takes beside its key and value, about.
+constexpr std::size_t bytes_a_record = 128;
 // In a burst so many writes are as quick as the disk, then there is one each span.
 constexpr int writes_at_once = 16;
 constexpr Duration write_span = milliseconds(2);
@@ -48,10 +51,11 @@ struct RocksdbJournal::State {
     struct Write {
         std::vector<Record> records;
         Durable durable;
+        std::size_t size = 0;
     };
 
     State(std::string opened_folder, Loop& store_loop)
-        : folder(std::move(opened_folder)), loop(store_loop) {}
+        : folder(std::move(opened_folder)), loop(store_loop), room(folder) {}
 
     void open();
     void run();
@@ -68,6 +72,7 @@ struct RocksdbJournal::State {
     std::optional<FolderClaim> claim;
     std::unique_ptr<rocksdb::DB> database;
     std::optional<AnsweredFile> answered;
+    DiskRoom room;
     Mailbox<Write> mailbox;
     Pace pace{write_span, writes_at_once};
     std::thread writer;
@@ -133,6 +138,7 @@ void RocksdbJournal::State::run() {
             rocksdb::WriteBatch batch;
             std::vector<Durable> done;
             std::int64_t revision = 0;
+            std::size_t size = 0;
             for (; next < writes.size() && batch.GetDataSize() < batch_bytes_max; ++next) {
                 for (const Record& record : writes[next].records) {
                     const std::string key = record_prefix + record.key;
@@ -148,9 +154,11 @@ void RocksdbJournal::State::run() {
                     }
                 }
                 done.push_back(std::move(writes[next].durable));
+                size += writes[next].size;
             }
             commit(batch, revision);
             answered->write(revision);
+            room.was_written(size);
             const bool burst = done.size() > 1;
             loop.post([done = std::move(done)] {
                 for (const Durable& durable : done)
@@ -219,7 +227,15 @@ std::int64_t RocksdbJournal::load_all(const Load& load) {
 }
 
 void RocksdbJournal::append(std::vector<Record> records, Durable durable) {
-    state_->mailbox.put({std::move(records), std::move(durable)});
+    std::size_t size = 0;
+    for (const Record& record : records)
+        size += bytes_a_record + record.key.size() + (record.value ? record.value->size() : 0);
+    state_->room.will_be_written(size);
+    state_->mailbox.put({std::move(records), std::move(durable), size});
+}
+
+Room RocksdbJournal::room() {
+    return state_->room.now();
 }
 
 }  // namespace muster::store

@@ -25,6 +25,8 @@ public:
 
     std::int64_t load_all(const Load& load) override;
     void append(std::vector<Record> records, Durable durable) override;
+    /// At most 20 ms old.
+    Room room() override;
 
 private:
     struct State;

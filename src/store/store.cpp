@@ -150,6 +150,10 @@ std::size_t Store::count(std::string_view prefix) const {
     return count;
 }
 
+Room Store::room() const {
+    return state_->journal->room();
+}
+
 Staged Store::stage(std::string key, Bytes value, Revision expected, Done done) {
     const Entry before = newest(key);
     const Revision found = before.value ? before.revision : 0;

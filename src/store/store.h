@@ -83,6 +83,9 @@ public:
                              std::size_t limit) const;
     std::size_t count(std::string_view prefix) const;
 
+    /// What there is room for on the disk: asked before a write is staged.
+    Room room() const;
+
     /// Stages a write of `value` (null: removal) that holds if the newest revision of the key is
     /// `expected` (0: absent). `value` must already contain `next_revision()` where it wants to
     /// name its own revision. `done` may be empty. Removing what is absent is a conflict.

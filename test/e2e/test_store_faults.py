@@ -73,3 +73,26 @@ def test_a_running_muster_is_checked_backed_up_and_exported(make_muster):
     (folder / "backup").rename(folder / "state")
     muster.start()
     assert names(muster) == {"a", "b"}
+
+
+@pytest.mark.parametrize("folder_is_there", [False, True])
+def test_an_import_that_fails_leaves_nothing_on_which_a_muster_starts_empty(make_muster, folder_is_there):
+    muster = make_muster(flags=["--api-only"]).start()
+    make(muster, "a", "b")
+    export, state = muster.folder / "export", muster.folder / "state"
+    assert store(muster, "export", str(export)).returncode == 0
+    muster.stop()
+    state.rename(muster.folder / "before")
+    if folder_is_there:
+        state.mkdir(mode=0o700)
+    cut = muster.folder / "cut"
+    cut.write_bytes(export.read_bytes()[:-40])
+    for _ in range(2):
+        refused = store(muster, "import", str(cut))
+        assert refused.returncode != 0 and str(cut) in refused.stderr, refused.stderr
+        assert state.exists() == folder_is_there and not (folder_is_there and any(state.iterdir()))
+    assert store(muster, "import", str(export)).returncode == 0
+    again = store(muster, "import", str(export))
+    assert again.returncode != 0 and "is not empty" in again.stderr, again.stderr
+    muster.start()
+    assert names(muster) == {"a", "b"}
