@@ -12,6 +12,7 @@ namespace {
 
 using api::Value;
 
+constexpr std::int64_t kLargestId = 2'147'483'647;
 constexpr const char* kReach = "reach the pod by a Service or by `kubectl port-forward`";
 
 /// A sysctl that belongs to a namespace of the pod's own.
@@ -67,6 +68,21 @@ std::string of_pod(const Value& spec, PodUsers users) {
     return of_pod_security(spec["securityContext"], users);
 }
 
+/// The kernel's ids have 32 bits, and the last of them means "none": another number would become
+/// another user, even root.
+std::string id_problem(const Value& context) {
+    const auto is_id = [](const Value& id) {
+        return id.integer_or(-1) >= 0 && id.integer_or(-1) <= kLargestId;
+    };
+    for (const char* field : {"runAsUser", "runAsGroup", "fsGroup"})
+        if (!context[field].is_null() && !is_id(context[field]))
+            return std::string(field) + " must be between 0 and " + std::to_string(kLargestId);
+    for (const Value& group : context["supplementalGroups"].items())
+        if (!is_id(group))
+            return "supplementalGroups must be between 0 and " + std::to_string(kLargestId);
+    return "";
+}
+
 std::string of_security(const Value& pod, const Value& container) {
     const Value& context = container["securityContext"];
     const Value& shared = pod["spec"]["securityContext"];
@@ -75,6 +91,8 @@ std::string of_security(const Value& pod, const Value& container) {
                        "no pod has rights over the machine; name the capabilities that it needs");
     if (context["procMount"].text_or("Default") != "Default")
         return refused("procMount " + context["procMount"].text(), "use Default");
+    if (const std::string wrong = id_problem(context) + id_problem(shared); !wrong.empty())
+        return wrong;
     const auto wish = [&](const char* field) -> const Value& {
         return context[field].is_null() ? shared[field] : context[field];
     };

@@ -14,6 +14,7 @@ using api::Value;
 
 constexpr std::int64_t kRange = 65'536;
 constexpr std::int64_t kNobody = 65'534;
+constexpr std::size_t kMostIdsOfPod = 600;
 constexpr std::int64_t kMostId = 4'294'967'294;  // 2^32 - 1 stands for "no id".
 
 // A range serves the ids below kSpare, and 65534, as they are. The ids between them stand for
@@ -279,6 +280,11 @@ IdMap IdTable::map_of_range(Given& given, const IdsWanted& wanted) const {
 IdMap IdTable::map_for(const std::string& ns, const IdsWanted& wanted,
                        const std::set<std::string>& busy, const MayTake& may_take) {
     if (supply_.kind == IdSupply::Kind::none) return {};
+    // All namespaces share what a user without root may map.
+    if (wanted.users.size() + wanted.groups.size() > kMostIdsOfPod)
+        throw Error(Reason::invalid,
+                    "the pod names more than " + std::to_string(kMostIdsOfPod) +
+                        " different users and groups; name fewer supplementalGroups");
     std::set<std::string> kept = busy;
     kept.insert(ns);
     if (supply_.kind == IdSupply::Kind::ranges) {
