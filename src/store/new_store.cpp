@@ -1,15 +1,19 @@
 // store/new_store.cpp - large unlogged batches, one flush, one rename.
 #include "store/new_store.h"
 
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 
+#include <fcntl.h>
 #include <rocksdb/db.h>
 #include <rocksdb/write_batch.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "store/answered_file.h"
 #include "store/data_folder.h"
 #include "store/disk_format.h"
-#include "store/half_folder.h"
 
 namespace muster::store {
 namespace {
@@ -21,7 +25,7 @@ constexpr std::size_t batch_bytes_max = 4 << 20;
 }  // namespace
 
 struct NewStore::State {
-    explicit State(const std::string& place) : folder(place), half(place) {}
+    explicit State(const std::string& place) : folder(place), half(place + ".new") {}
 
     void must(const rocksdb::Status& status) const {
         if (!status.ok()) refuse_folder(folder, explain_disk_fault(folder, status));
@@ -34,25 +38,32 @@ struct NewStore::State {
     }
 
     std::string folder;
-    HalfFolder half;  // Before the database, which writes there.
+    std::string half;
     std::unique_ptr<rocksdb::DB> database;
     rocksdb::WriteBatch batch;
+    bool finished = false;
 };
 
-NewStore::NewStore(const std::string& folder) {
+NewStore::NewStore(const std::string& folder) : state_(std::make_unique<State>(folder)) {
     std::error_code failed;
     if (fs::exists(folder, failed) && !(fs::is_directory(folder, failed) && fs::is_empty(folder)))
         refuse_folder(folder, "it is not empty; name a new or empty folder");
-    state_ = std::make_unique<State>(folder);
-    check_room(state_->half.path(), folder);
+    fs::remove_all(state_->half, failed);
+    fs::create_directories(fs::path(folder).parent_path(), failed);
+    if (mkdir(state_->half.c_str(), 0700) != 0)
+        refuse_folder(folder, explain_disk_fault(folder, errno));
     rocksdb::DB* opened = nullptr;
-    const rocksdb::Status status =
-        rocksdb::DB::Open(database_options(), state_->half.path(), &opened);
+    const rocksdb::Status status = rocksdb::DB::Open(database_options(), state_->half, &opened);
     state_->database.reset(opened);
     state_->must(status);
 }
 
-NewStore::~NewStore() = default;
+NewStore::~NewStore() {
+    if (state_->finished) return;
+    state_->database = nullptr;
+    std::error_code failed;
+    fs::remove_all(state_->half, failed);
+}
 
 void NewStore::put(const Record& record) {
     const std::string key = record_prefix + record.key;
@@ -72,10 +83,21 @@ void NewStore::finish(std::int64_t revision) {
     state.must(state.database->Flush({}));
     state.must(state.database->Close());
     state.database = nullptr;
+    const auto failed = [&](int error) {
+        refuse_folder(state.folder, explain_disk_fault(state.folder, error));
+    };
     {
-        const AnsweredFile answered(state.half.path(), revision, [](int) {});
+        const AnsweredFile answered(state.half, revision, [](int) {});
     }
-    state.half.put();
+    if (rename(state.half.c_str(), state.folder.c_str()) != 0) failed(errno);
+    state.finished = true;
+    const std::string above = fs::path(state.folder).parent_path().string();
+    const int fd = open(above.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) failed(errno);
+    const bool synced = fsync(fd) == 0;
+    const int error = errno;
+    close(fd);
+    if (!synced) failed(error);
 }
 
 }  // namespace muster::store
