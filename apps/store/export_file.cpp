@@ -102,7 +102,7 @@ api::Value object_of(const Lines& lines, std::string_view text) {
     return value;
 }
 
-/// What stands behind `"value":` is the value's bytes, up to the line's last brace.
+/// The value's bytes are all that follows `"value":`, up to the line's last brace.
 store::Record record_of(const Lines& lines, const std::string& line) {
     const api::Value object = object_of(lines, line);
     const api::Value& key = object["key"];

@@ -44,7 +44,7 @@ private:
     std::size_t objects_ = 0;
 };
 
-/// What an export says of itself.
+/// The revision and the number of objects that an export names.
 struct ExportTotals {
     std::int64_t revision = 0;
     std::size_t objects = 0;

@@ -56,7 +56,7 @@ std::string store_of(const StoreOptions& options) {
     return store;
 }
 
-/// What can be read of it is all there is. Throws Error when not.
+/// Demands that nothing of the store is lost or damaged. Throws Error else.
 std::unique_ptr<ReadOnlyView> whole_view(const std::string& folder) {
     auto view = std::make_unique<ReadOnlyView>(folder, ReadOnlyView::Contents::keep);
     if (view->verdict().kind == Kind::empty) refuse("there is no database in " + folder);
@@ -106,7 +106,7 @@ public:
     }
 
 private:
-    /// What is written has Secrets in it: it is for its owner only.
+    /// The file has Secrets in it: only its owner may read it.
     int open_named(Way way) {
         if (way == Way::read) return open(name_.c_str(), O_RDONLY | O_CLOEXEC);
         const int fd = open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

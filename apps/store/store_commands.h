@@ -5,7 +5,7 @@
 
 namespace muster::storage {
 
-/// What the command line says.
+/// The options of the command line.
 struct StoreOptions {
     std::string data;  // The data folder; empty: the usual one.
     std::string file;  // export, import: a file, or "-"; backup: a folder.

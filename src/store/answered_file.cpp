@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/hash.h"
 #include "store/data_folder.h"
 
@@ -33,20 +32,6 @@ std::string slot_of(std::int64_t revision) {
 
 std::string path_in(const std::string& folder) {
     return folder + "/ANSWERED";
-}
-
-[[noreturn]] void refuse(const std::string& folder, int error) {
-    throw Error(Reason::service_unavailable,
-                "data folder " + folder + ": " + explain_disk_fault(folder, error));
-}
-
-bool sync_folder(const std::string& folder) {
-    const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool synced = fd >= 0 && fsync(fd) == 0;
-    const int error = errno;
-    if (fd >= 0) close(fd);
-    errno = error;
-    return synced;
 }
 
 }  // namespace
@@ -75,7 +60,7 @@ AnsweredFile::AnsweredFile(const std::string& folder, std::int64_t revision, Fai
     const std::string half = path + ".new";
     unlink(half.c_str());
     file_ = open(half.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file_ < 0) refuse(folder, errno);
+    if (file_ < 0) refuse_folder(folder, explain_disk_fault(folder, errno));
     std::string whole(slots * slot_distance, '\0');
     for (int i = 0; i < slots; ++i)
         whole.replace(static_cast<std::size_t>(i * slot_distance), slot_bytes, slot_of(revision));
@@ -85,7 +70,7 @@ AnsweredFile::AnsweredFile(const std::string& folder, std::int64_t revision, Fai
         !sync_folder(folder)) {
         const int error = put >= 0 && !is_whole ? ENOSPC : errno;
         close(file_);
-        refuse(folder, error);
+        refuse_folder(folder, explain_disk_fault(folder, error));
     }
     syncer_ = std::thread([this] { sync_in_background(); });
 }

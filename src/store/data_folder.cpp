@@ -120,6 +120,15 @@ bool is_in_use(const std::string& folder) {
     return is_claimed(folder) || holder_of(folder + "/LOCK").has_value();
 }
 
+bool sync_folder(const std::string& folder) {
+    const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool synced = fd >= 0 && fsync(fd) == 0;
+    const int error = errno;
+    if (fd >= 0) close(fd);
+    errno = error;
+    return synced;
+}
+
 FolderClaim::FolderClaim(const std::string& folder) : name_(name_of(folder)) {
     const std::lock_guard lock(claims().mutex);
     if (!claims().names.insert(name_).second) refuse_in_use(folder, "this process");

@@ -16,6 +16,9 @@ void prepare_data_folder(const std::string& folder);
 /// Whether a process, also this one, has the database open for writing.
 bool is_in_use(const std::string& folder);
 
+/// The names in the folder are on the disk from here on. False with errno when they may not be.
+bool sync_folder(const std::string& folder);
+
 /// A folder that this process has open. The database's own lock knows only other processes.
 class FolderClaim {
 public:

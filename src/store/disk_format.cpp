@@ -9,6 +9,9 @@
 #include <rocksdb/env.h>
 #include <rocksdb/table.h>
 
+#include "base/bytes.h"
+#include "store/data_folder.h"
+
 namespace muster::store {
 namespace {
 
@@ -28,6 +31,15 @@ public:
 };
 
 }  // namespace
+
+Record record_of(const std::string& folder, const rocksdb::Slice& key,
+                 const rocksdb::Slice& value) {
+    if (value.size() < revision_size)
+        refuse_folder(folder, explain_damage(folder, "a record without a revision"));
+    return {std::string(key.data() + 1, key.size() - 1),
+            make_bytes(std::string(value.data() + revision_size, value.size() - revision_size)),
+            revision_of(value)};
+}
 
 rocksdb::Options database_options() {
     rocksdb::Options options;

@@ -8,6 +8,8 @@
 #include <rocksdb/options.h>
 #include <rocksdb/slice.h>
 
+#include "store/journal.h"
+
 namespace muster::store {
 
 // Keys: "r" + the record's key; "meta/..." for the rest. Values of records: the revision, 8 bytes,
@@ -32,6 +34,9 @@ inline std::int64_t revision_of(const rocksdb::Slice& value) {
     std::memcpy(&revision, value.data(), revision_size);
     return revision;
 }
+
+/// The object in an entry of the database. Throws Error (refuse_folder) when it cannot be one.
+Record record_of(const std::string& folder, const rocksdb::Slice& key, const rocksdb::Slice& value);
 
 /// Small: the state is in memory, the database is only written, and read once.
 rocksdb::Options database_options();

@@ -91,13 +91,7 @@ void NewStore::finish(std::int64_t revision) {
     }
     if (rename(state.half.c_str(), state.folder.c_str()) != 0) failed(errno);
     state.finished = true;
-    const std::string above = fs::path(state.folder).parent_path().string();
-    const int fd = open(above.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) failed(errno);
-    const bool synced = fsync(fd) == 0;
-    const int error = errno;
-    close(fd);
-    if (!synced) failed(error);
+    if (!sync_folder(fs::path(state.folder).parent_path().string())) failed(errno);
 }
 
 }  // namespace muster::store

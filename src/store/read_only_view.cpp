@@ -202,13 +202,7 @@ const Verdict& ReadOnlyView::verdict() const {
 
 void ReadOnlyView::each(const Journal::Load& load) const {
     const auto tell = [&](const rocksdb::Slice& key, const rocksdb::Slice& value) {
-        if (value.size() < revision_size) {
-            refuse_folder(state_->folder,
-                          explain_damage(state_->folder, "a record without a revision"));
-        }
-        load({std::string(key.data() + 1, key.size() - 1),
-              make_bytes(std::string(value.data() + revision_size, value.size() - revision_size)),
-              revision_of(value)});
+        load(record_of(state_->folder, key, value));
     };
     const rocksdb::Slice prefix(&record_prefix, 1);
     rocksdb::ReadOptions reading;

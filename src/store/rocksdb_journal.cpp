@@ -213,14 +213,7 @@ std::int64_t RocksdbJournal::load_all(const Load& load) {
     const std::unique_ptr<rocksdb::Iterator> at(state_->database->NewIterator(reading));
     for (at->Seek(rocksdb::Slice(&record_prefix, 1));
          at->Valid() && at->key().starts_with(rocksdb::Slice(&record_prefix, 1)); at->Next()) {
-        const rocksdb::Slice value = at->value();
-        if (value.size() < revision_size) {
-            refuse_folder(state_->folder,
-                          explain_damage(state_->folder, "a record without a revision"));
-        }
-        load({std::string(at->key().data() + 1, at->key().size() - 1),
-              make_bytes(std::string(value.data() + revision_size, value.size() - revision_size)),
-              revision_of(value)});
+        load(record_of(state_->folder, at->key(), at->value()));
     }
     state_->must_open(at->status());
     return state_->newest_revision();
