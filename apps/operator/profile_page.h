@@ -14,8 +14,8 @@ namespace muster::on_cluster {
 void answer_profile(Loop& loop, const net::Request& request,
                     const std::shared_ptr<net::Responder>& responder);
 
-/// What the functions at these places ("0x1f+0x2e") are called, one in a line, as Go's programs
-/// say it. Those of this program itself are in its file, and those that nobody knows are left out.
+/// The names of the functions at these places ("0x1f+0x2e"), one in a line, as Go's programs write
+/// them. Functions of this program itself are in its file; places without a name are left out.
 std::string symbol_text(std::string_view places);
 
 }  // namespace muster::on_cluster

@@ -104,8 +104,8 @@ void Agent::State::network_lost() {
     make_network_again();
 }
 
-/// Who may run pods was decided at the start. A new holder that has no users for pods must not run
-/// those of all people as Muster's own.
+/// The start decided which people may run pods. A new holder that has no users for pods is refused:
+/// everybody's pods would run as Muster's own user.
 void Agent::State::demand_users() {
     const bool has_less = host.users == PodUsers::own && network.users().kind == PodUsers::shared;
     if (!has_less) return;

@@ -15,7 +15,7 @@
 
 namespace muster::agent {
 
-/// Of the file system that a folder is on; all 0 when it does not say.
+/// The space of the file system that a folder is on; all 0 when it does not say.
 DiskSpace disk_space_of(const std::string& folder);
 
 /// Lives on the agent's loop; the disk is measured on a thread of its own.

@@ -34,6 +34,10 @@ void write_all(const Descriptor& fd, std::string_view content, const std::string
 
 }  // namespace
 
+std::string fault(const std::string& what) {
+    return what + ": " + std::strerror(errno);
+}
+
 std::optional<std::string> read_file(const std::string& path) {
     const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!fd) return std::nullopt;

@@ -9,6 +9,9 @@
 
 namespace muster::agent {
 
+/// `what`, and the system's words for errno.
+std::string fault(const std::string& what);
+
 /// Absent with errno when it cannot be read.
 std::optional<std::string> read_file(const std::string& path);
 

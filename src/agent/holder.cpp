@@ -50,10 +50,6 @@ namespace {
 constexpr int kLonelySeconds = 600;
 constexpr int kInitMilliseconds = 30'000;  // Until a new pod's init is ready; it takes some 10.
 
-std::string fault(const std::string& what) {
-    return what + ": " + std::strerror(errno);
-}
-
 /// A forked child that is process 1 of new namespaces.
 pid_t clone_into(int flags) {
     return static_cast<pid_t>(::syscall(SYS_clone, flags | SIGCHLD, nullptr, nullptr, nullptr, 0));

@@ -8,20 +8,13 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "agent/files.h"
 #include "agent/netlink.h"
 #include "agent/pod_users.h"
 #include "agent/subordinate_ids.h"
 #include "base/error.h"
 
 namespace muster::agent {
-
-namespace {
-
-std::string fault(const std::string& what) {
-    return what + ": " + std::strerror(errno);
-}
-
-}  // namespace
 
 Ground enter_namespaces() {
     Ground ground;

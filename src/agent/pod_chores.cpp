@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -24,6 +25,13 @@ constexpr std::size_t kMostProblems = 4096;  // Characters of what could not be 
 
 [[noreturn]] void fail(const std::string& what) {
     throw Error(Reason::internal_error, what + ": " + std::strerror(errno));
+}
+
+/// A path as the folder above and the name in it.
+std::pair<std::string, std::string> last_step(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return {".", path};
+    return {path.substr(0, slash), path.substr(slash + 1)};
 }
 
 Descriptor open_trusted(const std::string& path) {
@@ -63,11 +71,9 @@ void clear_of_others(int pod, const std::string& path, const IdMap& ids) {
             return owner >= extent.outside && owner < extent.outside + extent.count;
         });
     if (ids.empty() || is_the_pods) return;
-    const std::size_t slash = path.rfind('/');
-    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+    const auto [above_path, name] = last_step(path);
     const Descriptor above =
-        open_within(pod, slash == std::string::npos ? "." : path.substr(0, slash), Reach::beneath,
-                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+        open_within(pod, above_path, Reach::beneath, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (above && remove_within(above.get(), name)) return;
     throw Error(Reason::internal_error,
                 "the pod's folder " + path +
@@ -92,8 +98,7 @@ void make_folder(int pod, const Value& folder, const IdMap& ids) {
 void move_file(int pod, int incoming, const Value& file, const IdMap& ids) {
     const std::string path = file["path"].text();
     const std::string from = file["from"].text();
-    const std::size_t slash = path.rfind('/');
-    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+    const auto [above_path, name] = last_step(path);
     if (name.empty() || name == "." || name == ".." || from.find('/') != std::string::npos)
         throw Error(Reason::invalid, "\"" + path + "\" is no name for a file");
     const Descriptor fresh(::openat(incoming, from.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
@@ -101,20 +106,16 @@ void move_file(int pod, int incoming, const Value& file, const IdMap& ids) {
     give(fresh.get(), owner_of(ids, file), mode_of(file, 0644), path);
     Place above;
     above.owner = {outside_of(ids.users, 0), outside_of(ids.groups, 0)};
-    const Descriptor folder = make_within(
-        pod, slash == std::string::npos ? "." : path.substr(0, slash), Reach::beneath, above);
+    const Descriptor folder = make_within(pod, above_path, Reach::beneath, above);
     if (::renameat(incoming, from.c_str(), folder.get(), name.c_str()) != 0)
         fail("cannot put " + path + " in place");
 }
 
 void remove_beneath(int top, const std::string& path) {
-    const std::size_t slash = path.rfind('/');
-    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+    const auto [above_path, name] = last_step(path);
     if (name.empty() || name == "." || name == "..")
         throw Error(Reason::invalid, "\"" + path + "\" is nothing that can be removed");
-    const Descriptor above =
-        open_within(top, slash == std::string::npos ? "." : path.substr(0, slash), Reach::beneath,
-                    O_RDONLY | O_DIRECTORY);
+    const Descriptor above = open_within(top, above_path, Reach::beneath, O_RDONLY | O_DIRECTORY);
     if (!above && (errno == ENOENT || errno == ENOTDIR)) return;  // Nothing is there.
     if (!above) fail("cannot remove " + path);
     if (!remove_within(above.get(), name)) fail("cannot remove all of " + path);

@@ -91,8 +91,8 @@ std::string of_security(const Value& pod, const Value& container) {
                        "no pod has rights over the machine; name the capabilities that it needs");
     if (context["procMount"].text_or("Default") != "Default")
         return refused("procMount " + context["procMount"].text(), "use Default");
-    if (const std::string wrong = id_problem(context) + id_problem(shared); !wrong.empty())
-        return wrong;
+    for (const Value* each : {&context, &shared})
+        if (const std::string wrong = id_problem(*each); !wrong.empty()) return wrong;
     const auto wish = [&](const char* field) -> const Value& {
         return context[field].is_null() ? shared[field] : context[field];
     };

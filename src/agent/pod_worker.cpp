@@ -31,7 +31,7 @@ constexpr Duration kRetry = seconds(2);
 constexpr std::size_t kMessageLimit = 4096;
 constexpr std::size_t kFallbackLimit = 2048;
 constexpr std::int64_t kFallbackLines = 80;
-constexpr std::size_t kFallbackBytes = 256 << 10;  // Of the log: 80 lines of the usual length.
+constexpr std::size_t kFallbackBytes = 256 << 10;  // The log's end; 80 usual lines.
 
 Ended ended_by(const RunReport& report) {
     Ended ended;

@@ -96,10 +96,6 @@ Plan make_plan() {
     return plan;
 }
 
-std::string fault(const std::string& what) {
-    return what + ": " + std::strerror(errno);
-}
-
 void map_only_self(uid_t uid, gid_t gid) {
     write_file("/proc/self/setgroups", "deny");
     write_file("/proc/self/uid_map", "0 " + std::to_string(uid) + " 1");
