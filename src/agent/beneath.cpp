@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace muster::agent {
 
@@ -75,6 +76,21 @@ private:
 Descriptor open_folder(int folder, const char* name) {
     return Descriptor(
         ::openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+}
+
+/// Takes a folder from its users, and opens it: a pod can hold a folder of another one, which it
+/// got over a socket. Where it cannot be taken it is opened as it is; what is made in it meanwhile
+/// shows when the folder cannot be removed.
+Descriptor take_folder(int folder, const char* name) {
+    const Descriptor found(::openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!found) return {};
+    const std::string by_descriptor = "/proc/self/fd/" + std::to_string(found.get());
+    const bool owned = ::fchownat(found.get(), "", ::geteuid(), ::getegid(), AT_EMPTY_PATH) == 0;
+    const bool closed = ::chmod(by_descriptor.c_str(), 0700) == 0;
+    if (!owned || !closed)
+        log_debug("agent", "a folder that is to be removed stays with its users: " +
+                               std::string(std::strerror(errno)));
+    return Descriptor(::openat(found.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 /// Makes one step that is missing. True when it is there afterwards, also when another made it.
@@ -216,14 +232,14 @@ bool remove_within(int folder, const std::string& name) {
     // folder that a living process moves meanwhile has another one above it: each is the one that
     // it was reached through, or the removal ends there.
     std::vector<Step> steps;
-    Descriptor at = open_folder(folder, name.c_str());
+    Descriptor at = take_folder(folder, name.c_str());
     if (!at) return ::unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0;
     steps.push_back({name, identity_of(folder)});
     for (;;) {
         const Emptied emptied = empty_folder(at.get());
         if (!emptied.whole) return false;
         if (!emptied.deeper.empty()) {
-            Descriptor below = open_folder(at.get(), emptied.deeper.c_str());
+            Descriptor below = take_folder(at.get(), emptied.deeper.c_str());
             if (!below) return false;
             steps.push_back({emptied.deeper, identity_of(at.get())});
             at = std::move(below);

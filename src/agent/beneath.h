@@ -49,8 +49,9 @@ Descriptor make_within(int folder, const std::string& path, Reach reach, const P
 /// `limit` names.
 bool list_folder(int folder, std::size_t limit, const std::function<void(const char*)>& each);
 
-/// Removes `name` in `folder` with all that is in it, through no link, however deep it is. What
-/// cannot be removed stays; false then.
+/// Removes `name` in `folder` with all that is in it, through no link, however deep it is. Each
+/// folder is this process' alone before it is emptied, so that a process that still holds it makes
+/// nothing new in it. What cannot be removed stays; false then.
 bool remove_within(int folder, const std::string& name);
 
 /// The space and the inodes that a folder takes on the disk.

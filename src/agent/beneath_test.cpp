@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/files.h"
@@ -246,6 +247,54 @@ TEST_CASE("a folder that is moved while it is emptied does not lead the removal 
         CHECK(std::filesystem::exists(ground.top + "/outside/secret"));
         std::filesystem::remove_all(ground.top + "/stop/nk");
     }
+}
+
+TEST_CASE("a process that holds a folder cannot keep it alive by making files in it") {
+    if (::geteuid() != 0) {
+        MESSAGE("not tried: only root takes folders from other users");
+        return;
+    }
+    const Ground ground;
+    for (int round = 0; round < 20; ++round) {
+        const std::string held = ground.top + "/inside/pod/volume";
+        make_directories(held);
+        REQUIRE(::chown(held.c_str(), 600'000'000, 600'000'000) == 0);
+        for (int i = 0; i < 300; ++i)
+            write_file(held + "/" + std::to_string(i), "");
+        const Descriptor folder(::open(held.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        std::atomic<bool> makes{false};
+        std::atomic<bool> over{false};
+        std::thread pod([&] {
+            // Of this thread alone: the C library's function would change them all.
+            if (::syscall(SYS_setresuid, 600'000'000, 600'000'000, 600'000'000) != 0) return;
+            for (int i = 0; !over; ++i) {
+                if (::mkdirat(folder.get(), ("new" + std::to_string(i)).c_str(), 0777) != 0) break;
+                makes = true;
+            }
+        });
+        while (!makes)
+            std::this_thread::yield();
+        CHECK(remove_within(ground.inside.get(), "pod"));
+        over = true;
+        pod.join();
+    }
+}
+
+TEST_CASE("a folder that its owner closed to himself is removed") {
+    const Ground ground;
+    const std::string closed = ground.top + "/inside/closed";
+    make_directories(closed + "/deeper");
+    write_file(closed + "/deeper/file", "");
+    const bool root = ::geteuid() == 0;
+    for (const std::string& each : {closed + "/deeper", closed, ground.top + "/inside"}) {
+        if (root) REQUIRE(::chown(each.c_str(), 1000, 1000) == 0);
+        if (each.ends_with("/inside")) break;
+        REQUIRE(::chmod(each.c_str(), 0) == 0);
+    }
+    if (root) REQUIRE(::seteuid(1000) == 0);
+    const bool removed = remove_within(ground.inside.get(), "closed");
+    if (root) REQUIRE(::seteuid(0) == 0);
+    CHECK(removed);
 }
 
 TEST_CASE("disk use counts what is in a folder, and nothing that a link leads to") {

@@ -205,6 +205,7 @@ bool LocalMachine::say(const std::string& uid, const Value& request,
 /// pod's users.
 void LocalMachine::fill(const std::string& uid, const PodFiles& files, Filled filled) {
     const std::string directory = pod_directory(uid);
+    drop_leftover(uid);
     spawner_.post([this, directory, files, filled, alive = std::weak_ptr<int>(alive_)] {
         std::string problem;
         IdMap ids;
@@ -315,15 +316,44 @@ void LocalMachine::kill_exec(const std::string& uid, const std::string& id) {
 }
 
 /// Files that pods wrote belong to their users: the holder removes them.
-void LocalMachine::clear(std::vector<std::string> paths) {
-    cleaner_.post([this, paths = std::move(paths)] {
+void LocalMachine::clear(const std::string& uid, std::vector<std::string> paths, int tries) {
+    cleaner_.post([this, uid, paths = std::move(paths), tries, alive = std::weak_ptr<int>(alive_)] {
         try {
             network_.remove_of_pods(paths);
+            if (tries > 0)
+                log_info("agent", "the files that pod " + uid + " had left are removed now");
         } catch (const Error& error) {
-            log_warning("agent",
-                        "files of an ended pod stay on the disk: " + std::string(error.what()));
+            loop_.post([this, uid, paths, tries, problem = std::string(error.what()), alive] {
+                if (!alive.expired()) keep_leftover(uid, paths, tries, problem);
+            });
         }
     });
+}
+
+/// The files are tried again: a process that holds them may end, a disk may be mended.
+void LocalMachine::keep_leftover(const std::string& uid, std::vector<std::string> paths, int tries,
+                                 const std::string& problem) {
+    constexpr int kMostDoublings = 9;  // About 8 minutes.
+    const Duration wait = seconds(1) * (1 << std::min(tries, kMostDoublings));
+    if (tries == 0)
+        log_warning("agent",
+                    "files of pod " + uid +
+                        ", which has ended, stay on the disk and are tried again: " + problem);
+    Leftover& leftover = leftovers_[uid];
+    if (!leftover.paths.empty()) loop_.cancel(leftover.next);
+    std::move(paths.begin(), paths.end(), std::back_inserter(leftover.paths));
+    leftover.tries = std::max(leftover.tries, tries + 1);
+    leftover.next = loop_.after(wait, [this, uid, alive = std::weak_ptr<int>(alive_)] {
+        if (alive.expired()) return;
+        auto node = leftovers_.extract(uid);
+        if (!node.empty()) clear(uid, std::move(node.mapped().paths), node.mapped().tries);
+    });
+}
+
+/// The pod gets these files anew, or all of it is removed.
+void LocalMachine::drop_leftover(const std::string& uid) {
+    auto node = leftovers_.extract(uid);
+    if (!node.empty()) loop_.cancel(node.mapped().next);
 }
 
 void LocalMachine::end_sandbox(const std::string& uid, std::function<void()> done) {
@@ -334,7 +364,7 @@ void LocalMachine::end_sandbox(const std::string& uid, std::function<void()> don
             for (const std::string& run : names_in(containers + "/" + container))
                 if (!run.ends_with(".json"))
                     paths.push_back(uid + "/containers/" + container + "/" + run);
-        clear(std::move(paths));
+        clear(uid, std::move(paths));
         done();
     };
     const auto sandbox = sandboxes_.find(uid);
@@ -357,12 +387,17 @@ void LocalMachine::discard_run(const std::string& uid, const std::string& contai
         for (int part = 1; part <= LogFile::kParts; ++part)
             paths.push_back(uid + "/logs/" + run + ".log." + std::to_string(part));
     }
-    clear(std::move(paths));
+    clear(uid, std::move(paths));
 }
 
 /// Files that are still being written for the pod come first: else they would come back.
 void LocalMachine::forget(const std::string& uid) {
-    spawner_.post([this, uid] { clear({uid}); });
+    drop_leftover(uid);
+    spawner_.post([this, uid, alive = std::weak_ptr<int>(alive_)] {
+        loop_.post([this, uid, alive] {
+            if (!alive.expired()) clear(uid, {uid});
+        });
+    });
 }
 
 }  // namespace muster::agent

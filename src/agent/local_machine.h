@@ -70,8 +70,18 @@ private:
     };
     struct Question;
 
+    /// Files of an ended pod that could not be removed.
+    struct Leftover {
+        std::vector<std::string> paths;
+        int tries = 0;
+        Loop::TimerId next{};
+    };
+
     bool connect(const std::string& uid);
-    void clear(std::vector<std::string> paths);
+    void clear(const std::string& uid, std::vector<std::string> paths, int tries = 0);
+    void keep_leftover(const std::string& uid, std::vector<std::string> paths, int tries,
+                       const std::string& problem);
+    void drop_leftover(const std::string& uid);
     void read(const std::string& uid);
     void take(const std::string& uid, const api::Value& event, std::vector<Descriptor> descriptors);
     void close(const std::string& uid);
@@ -91,6 +101,7 @@ private:
     std::unique_ptr<net::Client> client_;
     MachineEvents events_;
     std::map<std::string, Sandbox> sandboxes_;
+    std::map<std::string, Leftover> leftovers_;  // By the pod's uid.
     std::uint64_t last_exec_ = 0;
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };

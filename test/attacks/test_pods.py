@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import stat
+import subprocess
 
 import pytest
 
@@ -435,6 +436,30 @@ def test_what_pods_leave_behind_is_removed(ground):
         ground.muster.until("every pod's folder is gone", lambda: not list(pods.iterdir()))
     except AssertionError as late:
         raise AssertionError(f"{left()} {ground.muster.run('get', 'pods', '-A', check=False).stdout}") from late
+
+
+def test_files_that_cannot_be_removed_are_tried_again(ground):
+    ground.muster.apply("""
+apiVersion: v1
+kind: Pod
+metadata: {name: leaves}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - {name: main, image: python, command: [sh, -c, "echo 1 > /v/file; sleep 1000"], volumeMounts: [{name: v, mountPath: /v}]}
+  volumes: [{name: v, emptyDir: {}}]
+""")
+    file = ground.muster.until("the pod has written", lambda: next(ground.folder.glob("state/agent/pods/*/volumes/v/file"), None))
+    pod = file.parents[2]
+    if subprocess.run(["chattr", "+i", file], capture_output=True).returncode != 0:
+        pytest.skip("this file system has no files that cannot be changed")
+    try:
+        ground.muster.run("delete", "pod", "leaves", "--now")
+        ground.muster.until("the log says so", lambda: "stay on the disk and are tried again" in pathlib.Path(ground.muster.log.name).read_text())
+        assert file.exists()
+    finally:
+        subprocess.run(["chattr", "-i", file], check=True)
+    ground.muster.until("the pod's folder is gone", lambda: not pod.exists())
 
 
 def test_exec_is_as_confined_as_the_container(ground):
