@@ -260,7 +260,22 @@ void refuse_hooks(const Value& container, const Path& path, FieldErrors& errors)
     }
 }
 
+/// The kernel's ids have 32 bits; Kubernetes keeps to those that a signed number of them can have.
+void check_id(const Value& id, const Path& path, FieldErrors& errors) {
+    constexpr std::int64_t largest_id = 2147483647;
+    if (id.is_null() || (id.integer_or(0) >= 0 && id.integer_or(0) <= largest_id)) return;
+    errors.push_back(invalid(path, id, "must be between 0 and 2147483647, inclusive"));
+}
+
 }  // namespace
+
+void check_ids(const Value& context, const Path& path, FieldErrors& errors) {
+    for (const char* field : {"runAsUser", "runAsGroup", "fsGroup"})
+        check_id(context[field], path.child(field), errors);
+    const Path groups = path.child("supplementalGroups");
+    for (std::size_t i = 0; i < context["supplementalGroups"].size(); ++i)
+        check_id(context["supplementalGroups"][i], groups.item(i), errors);
+}
 
 void check_resources(const Value& resources, const Path& path, FieldErrors& errors) {
     check_amounts(resources["limits"], path.child("limits"), errors);
@@ -287,6 +302,7 @@ void check_container(const Value& container, ContainerKind kind, const Value& vo
     check_environment(container, path, errors);
     check_mounts(container["volumeMounts"], volumes, path.child("volumeMounts"), errors);
     check_resources(container["resources"], path.child("resources"), errors);
+    check_ids(container["securityContext"], path.child("securityContext"), errors);
     const bool sidecar = container["restartPolicy"].text_or("") == "Always";
     if (kind == ContainerKind::init && !sidecar) {
         refuse_hooks(container, path, errors);

@@ -12,6 +12,10 @@ enum class ContainerKind { main, init };
 void check_container(const Value& container, ContainerKind kind, const Value& volumes,
                      const Path& path, FieldErrors& errors);
 
+/// The users and groups of a security context: runAsUser, runAsGroup, and those that only a pod has
+/// (fsGroup, supplementalGroups).
+void check_ids(const Value& context, const Path& path, FieldErrors& errors);
+
 /// Requests and limits: names, signs, and requests not above limits.
 void check_resources(const Value& resources, const Path& path, FieldErrors& errors);
 

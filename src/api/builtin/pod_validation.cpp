@@ -187,6 +187,7 @@ void check_pod_spec(const Value& spec, const Path& path, FieldErrors& errors) {
     check_tolerations(spec["tolerations"], path.child("tolerations"), errors);
     check_affinity(spec["affinity"], path.child("affinity"), errors);
     check_seconds(spec, path, errors);
+    check_ids(spec["securityContext"], path.child("securityContext"), errors);
     for (const char* field : {"serviceAccountName", "nodeName", "priorityClassName"}) {
         if (spec[field].text_or("").empty()) continue;
         add_invalid(errors, path.child(field), spec[field],

@@ -204,6 +204,28 @@ TEST_CASE("the files of a volume stay inside it, and have modes that files have"
           "spec.volumes[0].secret: Forbidden: may not specify more than 1 volume type\n");
 }
 
+TEST_CASE("users and groups of a pod are ids that the kernel has") {
+    const auto said_of = [](const std::string& of_pod, const std::string& of_container) {
+        Value pod = pod_with(R"({"securityContext":)" + of_pod +
+                             R"(,"containers":[{"name":"a","image":"b","securityContext":)" +
+                             of_container + "}]}");
+        default_pod(pod);
+        return told(validate_pod(pod, nullptr));
+    };
+    const std::string rule = ": must be between 0 and 2147483647, inclusive\n";
+    CHECK(said_of(R"({"runAsUser":0,"fsGroup":2147483647,"supplementalGroups":[5]})",
+                  R"({"runAsUser":1000650000,"runAsGroup":0})")
+              .empty());
+    // 2^32 is 0 in the kernel's 32 bits.
+    CHECK(said_of("{}", R"({"runAsUser":4294967296})") ==
+          "spec.containers[0].securityContext.runAsUser: Invalid value: 4294967296" + rule);
+    CHECK(said_of(R"({"fsGroup":-1})", "{}") ==
+          "spec.securityContext.fsGroup: Invalid value: -1" + rule);
+    CHECK(said_of(R"({"supplementalGroups":[1,2147483648]})", R"({"runAsGroup":-5})") ==
+          "spec.containers[0].securityContext.runAsGroup: Invalid value: -5" + rule +
+              "spec.securityContext.supplementalGroups[1]: Invalid value: 2147483648" + rule);
+}
+
 TEST_CASE("an amount of a container is of a resource, in units that it has") {
     const auto said_of = [](const std::string& reference) {
         Value pod = pod_with(R"({"containers":[{"name":"a","image":"b"}],"volumes":[{"name":"v",
