@@ -25,6 +25,14 @@ constexpr std::int64_t kSpares = kNobody - kSpare;
 constexpr std::int64_t kFirstOfRoot = 0x70000000;
 constexpr std::int64_t kEndOfRoot = 0x7FFD0000;
 
+/// What the pods of one namespace may take of an ordinary user's ids, so that no namespace takes
+/// those of all. Few ids are not divided: then a namespace hardly has what one pod needs.
+std::size_t most_singles(std::int64_t count) {
+    constexpr std::int64_t kShares = 16;
+    constexpr std::int64_t kEnough = 1000;
+    return static_cast<std::size_t>(std::max(count / kShares, std::min(count, kEnough)));
+}
+
 bool is_direct(std::int64_t id) {
     return (id >= 0 && id < kSpare) || id == kNobody;
 }
@@ -222,26 +230,36 @@ void IdTable::take_range(const std::string& ns, const std::set<std::string>& bus
                     "Musters of this machine; end some of them");
 }
 
-std::optional<std::int64_t> IdTable::free_single(Singles Given::*which) const {
-    std::set<std::int64_t> taken;
+std::vector<std::int64_t> IdTable::free_singles(Singles Given::*which, std::size_t count) const {
+    std::vector<bool> taken(static_cast<std::size_t>(supply_.count));
     for (const auto& [ns, given] : given_)
         for (const auto& [inside, place] : given.*which)
-            taken.insert(place);
-    std::int64_t place = 0;
-    for (const std::int64_t each : taken) {
-        if (each != place) break;
-        ++place;
-    }
-    if (place >= supply_.count) return std::nullopt;
-    return place;
+            taken[static_cast<std::size_t>(place)] = true;
+    std::vector<std::int64_t> free;
+    for (std::size_t place = 0; place < taken.size() && free.size() < count; ++place)
+        if (!taken[place]) free.push_back(static_cast<std::int64_t>(place));
+    return free;
 }
 
-void IdTable::take_single(const std::string& ns, Singles Given::*which, std::int64_t inside,
-                          const std::set<std::string>& busy) {
-    if ((given_[ns].*which).contains(inside)) return;
+void IdTable::take_singles(const std::string& ns, Singles Given::*which,
+                           const std::set<std::int64_t>& ids, const std::set<std::string>& busy) {
+    Singles& own = given_[ns].*which;
+    std::vector<std::int64_t> missing;
+    for (const std::int64_t id : ids)
+        if (!own.contains(id)) missing.push_back(id);
+    if (missing.empty()) return;
+    if (own.size() + missing.size() > most_singles(supply_.count))
+        throw Error(Reason::internal_error,
+                    "the pods of this namespace would have " +
+                        std::to_string(own.size() + missing.size()) +
+                        " different users or groups; a namespace may have " +
+                        std::to_string(most_singles(supply_.count)) + " of the " +
+                        std::to_string(supply_.count) + " that Muster's user has in /etc/subuid");
     for (;;) {
-        if (const auto place = free_single(which)) {
-            (given_[ns].*which)[inside] = *place;
+        const std::vector<std::int64_t> free = free_singles(which, missing.size());
+        if (free.size() == missing.size()) {
+            for (std::size_t i = 0; i < missing.size(); ++i)
+                own[missing[i]] = free[i];
             return;
         }
         if (!drop_oldest(busy))
@@ -251,6 +269,23 @@ void IdTable::take_single(const std::string& ns, Singles Given::*which, std::int
                             "give it more: usermod --add-subuids FIRST-LAST --add-subgids "
                             "FIRST-LAST USER");
     }
+}
+
+/// A namespace without pods loses the ids that earlier ones had named when it would have too many.
+void IdTable::make_room(const std::string& ns, const IdsWanted& wanted) {
+    const auto known = given_.find(ns);
+    if (known == given_.end()) return;
+    const bool ranges = supply_.kind == IdSupply::Kind::ranges;
+    const std::size_t most =
+        ranges ? static_cast<std::size_t>(kSpares) : most_singles(supply_.count);
+    const auto tidy = [&](Singles& own, const std::set<std::int64_t>& ids) {
+        const auto missing = std::count_if(ids.begin(), ids.end(), [&](std::int64_t id) {
+            return !own.contains(id) && !(ranges && is_direct(id));
+        });
+        if (own.size() + static_cast<std::size_t>(missing) > most) own.clear();
+    };
+    tidy(known->second.users, wanted.users);
+    tidy(known->second.groups, wanted.groups);
 }
 
 IdMap IdTable::map_of_range(Given& given, const IdsWanted& wanted) const {
@@ -285,6 +320,7 @@ IdMap IdTable::map_for(const std::string& ns, const IdsWanted& wanted,
         throw Error(Reason::invalid,
                     "the pod names more than " + std::to_string(kMostIdsOfPod) +
                         " different users and groups; name fewer supplementalGroups");
+    if (!busy.contains(ns)) make_room(ns, wanted);
     std::set<std::string> kept = busy;
     kept.insert(ns);
     if (supply_.kind == IdSupply::Kind::ranges) {
@@ -296,10 +332,8 @@ IdMap IdTable::map_for(const std::string& ns, const IdsWanted& wanted,
         given.served = ++clock_;
         return map_of_range(given, wanted);
     }
-    for (const std::int64_t id : wanted.users)
-        take_single(ns, &Given::users, id, kept);
-    for (const std::int64_t id : wanted.groups)
-        take_single(ns, &Given::groups, id, kept);
+    take_singles(ns, &Given::users, wanted.users, kept);
+    take_singles(ns, &Given::groups, wanted.groups, kept);
     Given& given = given_[ns];
     given.served = ++clock_;
     return {extents_of_singles(given.users, wanted.users, supply_.first_user),

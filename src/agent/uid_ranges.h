@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -78,7 +77,8 @@ public:
 
     /// The map for a pod of the namespace; what it wants anew is given to it. When all is given
     /// away, the namespace that was served longest ago and is not in `busy` loses its own. Throws
-    /// Error when nothing is left.
+    /// Error when nothing is left, and when the pods of the namespace have named more ids than one
+    /// namespace may have.
     IdMap map_for(const std::string& ns, const IdsWanted& wanted, const std::set<std::string>& busy,
                   const MayTake& may_take);
 
@@ -96,9 +96,11 @@ private:
 
     void take_range(const std::string& ns, const std::set<std::string>& busy,
                     const MayTake& may_take);
-    std::optional<std::int64_t> free_single(Singles Given::*which) const;
-    void take_single(const std::string& ns, Singles Given::*which, std::int64_t inside,
-                     const std::set<std::string>& busy);
+    /// The first `count` places that no namespace has; fewer when there are not so many.
+    std::vector<std::int64_t> free_singles(Singles Given::*which, std::size_t count) const;
+    void take_singles(const std::string& ns, Singles Given::*which,
+                      const std::set<std::int64_t>& ids, const std::set<std::string>& busy);
+    void make_room(const std::string& ns, const IdsWanted& wanted);
     bool drop_oldest(const std::set<std::string>& busy);
     IdMap map_of_range(Given& given, const IdsWanted& wanted) const;
 

@@ -101,6 +101,37 @@ TEST_CASE("without root each id that a pod names is taken from the user's one ra
     CHECK(map_text(first.users) == "0 1 1\n1000 2 1\n65534 3 1\n");
 }
 
+TEST_CASE("no namespace takes the ids of all, and no pod hundreds of them") {
+    IdTable table({IdSupply::Kind::singles, 1, 1, 65'535});
+    const auto pod = [](std::int64_t first, std::int64_t count) {
+        IdsWanted wanted{{0, 65'534}, {0, 65'534}};
+        for (std::int64_t id = first; id < first + count; ++id)
+            wanted.groups.insert(id);
+        return wanted;
+    };
+    CHECK_THROWS_WITH_AS(table.map_for("greedy", pod(1000, 601), {}, {}),
+                         "the pod names more than 600 different users and groups; name fewer "
+                         "supplementalGroups",
+                         Error);
+    for (int i = 0; i < 8; ++i)
+        CHECK(table.map_for("greedy", pod(1000 + i * 500, 500), {"greedy"}, {}).groups.size() >= 2);
+    CHECK_THROWS_WITH_AS(table.map_for("greedy", pod(9000, 500), {"greedy"}, {}),
+                         "the pods of this namespace would have 4502 different users or groups; a "
+                         "namespace may have 4095 of the 65535 that Muster's user has in "
+                         "/etc/subuid",
+                         Error);
+    // What it has stays its own, and others find theirs.
+    CHECK(outside_of(table.map_for("greedy", pod(1000, 10), {"greedy"}, {}).groups, 1000) > 0);
+    CHECK(outside_of(table.map_for("other", pod(1000, 500), {"greedy"}, {}).groups, 1499) > 0);
+    // When its pods are gone it may name other ones.
+    CHECK(outside_of(table.map_for("greedy", pod(9000, 500), {}, {}).groups, 9499) > 0);
+    IdTable root(ranges_of_root());
+    const auto all = [](std::int64_t) { return true; };
+    CHECK_NOTHROW(root.map_for("greedy", pod(1'000'000, 200), {}, all));
+    CHECK_THROWS_AS(root.map_for("greedy", pod(2'000'000, 200), {"greedy"}, all), Error);
+    CHECK(outside_of(root.map_for("greedy", pod(2'000'000, 200), {}, all).groups, 2'000'199) > 0);
+}
+
 TEST_CASE("a pod names ids in all its security contexts") {
     const IdsWanted wanted = ids_wanted(
         yaml("{spec: {securityContext: {runAsUser: 5, fsGroup: 7, supplementalGroups: [8, -1]}, "
