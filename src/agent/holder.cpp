@@ -176,6 +176,7 @@ private:
     pid_t start_pod(const std::string& pod_directory);
     bool do_chore(int client, const std::vector<std::string_view>& words, const std::string& text);
     IdMap users_of(const std::string& pod_directory);
+    const Pod* find_pod(const std::string& pod_directory) const;
     void work_apart(int client, const std::function<std::string()>& work);
     void reap();
     bool owned() const {
@@ -300,7 +301,9 @@ bool Holder::do_chore(int client, const std::vector<std::string_view>& words,
             return std::string();
         });
     } else if (words[0] == "usage" && !rest.empty()) {
-        work_apart(client, [&] { return api::to_json(pod_disk_use(rest)); });
+        const Pod* const pod = find_pod(rest);
+        const pid_t init = pod ? pod->pid : 0;
+        work_apart(client, [&] { return api::to_json(pod_disk_use(rest, init)); });
     } else {
         return false;
     }
@@ -317,11 +320,16 @@ IdMap Holder::users_of(const std::string& pod_directory) {
     for (const auto& [folder, waiting] : filled_)
         busy.insert(waiting);
     IdMap ids = users_.map_for(ns, ids_wanted_of(list["ids"]), busy);
-    const bool runs = std::any_of(pods_.begin(), pods_.end(), [&](const Pod& pod) {
-        return pod_directory.ends_with("/" + pod.name);
-    });
-    if (!runs) filled_[pod_directory] = ns;
+    if (!find_pod(pod_directory)) filled_[pod_directory] = ns;
     return ids;
+}
+
+/// The running pod of a folder.
+const Holder::Pod* Holder::find_pod(const std::string& pod_directory) const {
+    const auto pod = std::find_if(pods_.begin(), pods_.end(), [&](const Pod& each) {
+        return pod_directory.ends_with("/" + each.name);
+    });
+    return pod == pods_.end() ? nullptr : &*pod;
 }
 
 void Holder::work_apart(int client, const std::function<std::string()>& work) {

@@ -12,6 +12,7 @@
 
 #include "agent/beneath.h"
 #include "agent/files.h"
+#include "agent/removed_files.h"
 #include "api/json.h"
 #include "base/error.h"
 
@@ -148,7 +149,7 @@ void remove_all_beneath(const std::string& root, const std::vector<std::string_v
     if (!problems.empty()) throw Error(Reason::internal_error, problems.substr(0, kMostProblems));
 }
 
-Value pod_disk_use(const std::string& directory) {
+Value pod_disk_use(const std::string& directory, pid_t init) {
     const Descriptor pod = open_trusted(directory);
     const auto names = [&pod](const char* folder) {
         std::vector<std::string> found;
@@ -174,7 +175,14 @@ Value pod_disk_use(const std::string& directory) {
     Value containers = Value::object();
     for (const std::string& name : names("containers"))
         containers.set(name, use("containers", name) + use("logs", name));
-    return Value::object({{"volumes", volumes}, {"containers", containers}, {"files", files}});
+    struct stat status {};
+    DiskUse removed;
+    if (init > 0 && ::fstat(pod.get(), &status) == 0)
+        removed = removed_files_of(init, status.st_dev);
+    return Value::object({{"volumes", volumes},
+                          {"containers", containers},
+                          {"removed", removed.bytes},
+                          {"files", files + removed.files}});
 }
 
 }  // namespace muster::agent

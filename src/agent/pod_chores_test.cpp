@@ -88,7 +88,7 @@ TEST_CASE("files are counted with the bytes of a pod") {
     pod.fill({});
     for (const char* name : {"a", "b", "c"})
         write_file(pod.path + "/volumes/data/" + name, "");
-    CHECK(pod_disk_use(pod.path)["files"].integer_or(0) == 4);  // With their folder.
+    CHECK(pod_disk_use(pod.path, 0)["files"].integer_or(0) == 4);  // With their folder.
 }
 
 }  // namespace

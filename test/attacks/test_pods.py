@@ -424,6 +424,13 @@ def test_a_container_that_fills_the_disk_is_evicted(ground):
     assert "ephemeral local storage usage exceeds" in pod["status"]["message"]
 
 
+def test_a_file_without_a_name_counts_for_the_pod_that_holds_it(ground):
+    _, pod = run(ground, "exec 3>/tmp/large; rm /tmp/large; head -c 30000000 /dev/zero >&3; sleep 60", "",
+                 "resources: {limits: {ephemeral-storage: 20Mi}}")
+    assert pod["status"]["reason"] == "Evicted", pod["status"]
+    assert "ephemeral local storage usage exceeds" in pod["status"]["message"]
+
+
 def test_what_pods_leave_behind_is_removed(ground):
     run(ground, "mkdir -p /v/a/b && chmod 000 /v/a/b && chmod 500 /v/a && touch /tmp/x; mkdir -m 0 /tmp/closed; ln -s / /v/root; "
                 "python3 -c \"import os\nos.chdir('/v')\nfor i in range(2000):\n os.mkdir('d'); os.chdir('d')\"", EMPTY,
