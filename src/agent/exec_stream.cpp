@@ -18,6 +18,7 @@
 #include "agent/channel_protocol.h"
 #include "agent/node_service.h"
 #include "agent/pending_bytes.h"
+#include "net/query_flag.h"
 
 namespace muster::agent {
 
@@ -26,11 +27,6 @@ namespace {
 constexpr std::size_t kBufferLimit = 1 << 20;
 constexpr Duration kSlowClient = milliseconds(20);
 constexpr std::size_t kPipeLimit = 1 << 20;  // No pipe of an ordinary process holds more.
-
-bool flag(const net::Request& request, std::string_view name) {
-    const std::string_view value = request.query_value(name);
-    return value == "true" || value == "1";
-}
 
 std::pair<Descriptor, Descriptor> make_pipe() {
     int ends[2];
@@ -118,7 +114,7 @@ void ExecSession::start(StreamVerb verb, const net::Request& request, const Chos
 }
 
 void ExecSession::start_exec(const net::Request& request, const Chosen& chosen) {
-    terminal_ = flag(request, "tty");
+    terminal_ = net::query_flag(request, "tty");
     LocalMachine::Exec exec;
     for (const auto& [name, value] : request.query)
         if (name == "command") exec.command.push_back(value);
@@ -127,7 +123,7 @@ void ExecSession::start_exec(const net::Request& request, const Chosen& chosen) 
         theirs[0] = await_terminal();
         exec.terminal = theirs[0].get();
     } else {
-        if (flag(request, "stdin")) {
+        if (net::query_flag(request, "stdin")) {
             auto [reads, writes] = make_pipe();
             set_nonblocking(writes.get());
             input_ = std::move(writes);
@@ -135,8 +131,8 @@ void ExecSession::start_exec(const net::Request& request, const Chosen& chosen) 
         } else {
             theirs[0].reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
         }
-        theirs[1] = open_output(0, flag(request, "stdout"));
-        theirs[2] = open_output(1, flag(request, "stderr"));
+        theirs[1] = open_output(0, net::query_flag(request, "stdout"));
+        theirs[2] = open_output(1, net::query_flag(request, "stderr"));
         exec.in = theirs[0].get();
         exec.out = theirs[1].get();
         exec.error = theirs[2].get();
@@ -148,7 +144,7 @@ void ExecSession::start_exec(const net::Request& request, const Chosen& chosen) 
 }
 
 void ExecSession::start_attach(const net::Request& request, const Chosen& chosen) {
-    const bool wants_input = flag(request, "stdin");
+    const bool wants_input = net::query_flag(request, "stdin");
     terminal_ = chosen.has_terminal;
     closes_input_ = wants_input && chosen.input_once;
     input_coming_ = wants_input;
@@ -408,7 +404,7 @@ void run_exec(std::shared_ptr<Agent::State> state, const net::Request& request,
 
 void run_attach(std::shared_ptr<Agent::State> state, const net::Request& request,
                 const Chosen& chosen, const std::shared_ptr<WayBack>& back) {
-    if (flag(request, "stdin") && !chosen.has_input)
+    if (net::query_flag(request, "stdin") && !chosen.has_input)
         throw Error(Reason::bad_request, "container \"" + chosen.container +
                                              "\" has no standard input (its spec does not say "
                                              "stdin: true); attach without --stdin, or use exec");

@@ -3,15 +3,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "net/query_flag.h"
 
 namespace muster::agent {
 
 namespace {
-
-bool flag(const net::Request& request, std::string_view name) {
-    const std::string_view value = request.query_value(name);
-    return value == "true" || value == "1";
-}
 
 std::optional<std::int64_t> number(const net::Request& request, std::string_view name) {
     if (!request.has_query(name)) return std::nullopt;
@@ -26,9 +22,9 @@ std::optional<std::int64_t> number(const net::Request& request, std::string_view
 LogQuery log_query_of(const net::Request& request, Time now) {
     LogQuery query;
     query.container = request.query_value("container");
-    query.follow = flag(request, "follow");
-    query.previous = flag(request, "previous");
-    query.timestamps = flag(request, "timestamps");
+    query.follow = net::query_flag(request, "follow");
+    query.previous = net::query_flag(request, "previous");
+    query.timestamps = net::query_flag(request, "timestamps");
     query.tail_lines = number(request, "tailLines");
     query.limit_bytes = number(request, "limitBytes");
     if (const auto span = number(request, "sinceSeconds")) query.since = now - seconds(*span);

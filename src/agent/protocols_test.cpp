@@ -155,6 +155,21 @@ TEST_CASE("exec channels: input, its end, resize, and how a command ended") {
     CHECK(exit_status(126, "no such file").find("InternalError") != std::string::npos);
 }
 
+TEST_CASE("flags of a log's query are read as the API server reads them") {
+    const auto follows = [](const std::vector<std::pair<std::string, std::string>>& words) {
+        net::Request request;
+        request.query = words;
+        return log_query_of(request, Time{}).follow;
+    };
+    CHECK(follows({{"follow", "true"}}));
+    CHECK(follows({{"follow", "True"}}));  // As Python writes it.
+    CHECK(follows({{"follow", "1"}}));
+    CHECK(follows({{"follow", ""}}));
+    CHECK_FALSE(follows({{"follow", "False"}}));
+    CHECK_FALSE(follows({{"follow", "0"}}));
+    CHECK_FALSE(follows({}));
+}
+
 TEST_CASE("logs: lines, long lines, the last lines, times and limits") {
     const Time at{1'700'000'000'123'456'789};
     std::string file;

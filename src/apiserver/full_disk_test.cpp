@@ -14,7 +14,8 @@ std::string config_map(const std::string& name, const std::string& more = "") {
            R"(},"data":{"a":"b"}})";
 }
 
-TEST_CASE("on a full disk nothing is written but what removes, reads go on, and it ends by itself") {
+TEST_CASE(
+    "on a full disk nothing is written but what removes, reads go on, and it ends by itself") {
     const auto disk = std::make_shared<store::MemoryDisk>();
     TestServer server({}, disk);
     for (const char* name : {"a", "b", "c"})

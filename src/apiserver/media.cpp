@@ -5,6 +5,7 @@
 
 #include "apiserver/route.h"
 #include "base/text.h"
+#include "net/query_flag.h"
 
 namespace muster::apiserver {
 namespace {
@@ -40,7 +41,7 @@ std::optional<Form> form_of(std::string_view media) {
 }
 
 bool likes_pretty(const net::Request& request) {
-    if (request.has_query("pretty")) return query_flag(request, "pretty");
+    if (request.has_query("pretty")) return net::query_flag(request, "pretty");
     const std::string_view agent = request.headers.get("User-Agent");
     return agent.substr(0, 5) == "curl/" || agent.substr(0, 5) == "Wget/" ||
            agent.substr(0, 8) == "Mozilla/";

@@ -10,6 +10,7 @@
 #include "apiserver/request_options.h"
 #include "apiserver/status_error.h"
 #include "apiserver/write.h"
+#include "net/query_flag.h"
 
 namespace muster::apiserver {
 namespace {
@@ -63,7 +64,7 @@ api::ApplyRequest apply_request(Context& context, const Exchange& exchange) {
     request.manager = field_manager(exchange.request);
     request.subresource = exchange.route.subresource;
     request.time = to_rfc3339(context.loop.now());
-    request.force = query_flag(exchange.request, "force");
+    request.force = net::query_flag(exchange.request, "force");
     return request;
 }
 

@@ -18,6 +18,7 @@
 #include "apiserver/status_error.h"
 #include "apiserver/stored.h"
 #include "base/text.h"
+#include "net/query_flag.h"
 
 namespace muster::apiserver {
 namespace {
@@ -39,7 +40,7 @@ Value options_of_query(const net::Request& request) {
     if (request.has_query("propagationPolicy"))
         options.set("propagationPolicy", request.query_value("propagationPolicy"));
     if (request.has_query("orphanDependents"))
-        options.set("orphanDependents", query_flag(request, "orphanDependents"));
+        options.set("orphanDependents", net::query_flag(request, "orphanDependents"));
     if (request.has_query("dryRun"))
         options.set("dryRun", Value::array({std::string(request.query_value("dryRun"))}));
     return options;

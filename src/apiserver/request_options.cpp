@@ -8,6 +8,7 @@
 
 #include "api/field_error.h"
 #include "base/text.h"
+#include "net/query_flag.h"
 
 namespace muster::apiserver {
 namespace {
@@ -122,7 +123,7 @@ void check_write_options(const Exchange& exchange) {
 void check_list_options(const net::Request& request) {
     (void)query_number(request, "limit");
     (void)query_number(request, "timeoutSeconds");
-    const bool watch = query_flag(request, "watch");
+    const bool watch = net::query_flag(request, "watch");
     Errors errors;
     check_match(request, watch, errors);
     if (!watch && request.has_query("sendInitialEvents")) {

@@ -8,6 +8,7 @@
 #include "apiserver/decode.h"
 #include "apiserver/scale.h"
 #include "base/text.h"
+#include "net/query_flag.h"
 
 namespace muster::apiserver {
 namespace {
@@ -118,7 +119,7 @@ Value connection_options(const Exchange& exchange) {
         } else if (name == "container") {
             options.set(name, value);
         } else if (name == "stdin" || name == "stdout" || name == "stderr" || name == "tty") {
-            if (query_flag(exchange.request, name)) options.set(name, Value(true));
+            if (net::query_flag(exchange.request, name)) options.set(name, Value(true));
         }
     }
     return options;

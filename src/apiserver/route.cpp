@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "net/query_flag.h"
 
 namespace muster::apiserver {
 namespace {
@@ -45,12 +46,6 @@ std::string rest_after(std::string_view path, std::size_t count) {
 
 }  // namespace
 
-bool query_flag(const net::Request& request, std::string_view name) {
-    if (!request.has_query(name)) return false;
-    const std::string_view value = request.query_value(name);
-    return value != "0" && to_lower(value) != "false";
-}
-
 bool passes_body_on(const net::Request& head) {
     if (head.path.find("/proxy") == std::string::npos) return false;
     const Route route = parse_route(head);
@@ -74,7 +69,7 @@ Route parse_route(const net::Request& request) {
     } else {
         return route;
     }
-    bool watch = query_flag(request, "watch");
+    bool watch = net::query_flag(request, "watch");
     if (segments[at] == "watch" && segments.size() > at + 1) {
         watch = true;
         ++at;

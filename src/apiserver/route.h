@@ -28,7 +28,4 @@ Route parse_route(const net::Request& request);
 /// True when the request's body goes on to a pod as it comes, of whatever size.
 bool passes_body_on(const net::Request& head);
 
-/// True for a parameter that is given as anything but "false" and "0".
-bool query_flag(const net::Request& request, std::string_view name);
-
 }  // namespace muster::apiserver

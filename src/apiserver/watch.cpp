@@ -14,6 +14,7 @@
 #include "apiserver/turns.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "net/query_flag.h"
 
 namespace muster::apiserver {
 namespace {
@@ -54,9 +55,10 @@ WatchStream::Start start_of(Context& context, const net::Request& request) {
     const auto version = requested_version(request);
     const bool from_now = !version || *version == 0;
     start.initial_events = request.has_query("sendInitialEvents")
-                               ? query_flag(request, "sendInitialEvents")
+                               ? net::query_flag(request, "sendInitialEvents")
                                : from_now;
-    start.initial_bookmark = start.initial_events && query_flag(request, "allowWatchBookmarks");
+    start.initial_bookmark =
+        start.initial_events && net::query_flag(request, "allowWatchBookmarks");
     start.since = from_now || start.initial_events ? context.store.revision() : *version;
     return start;
 }
@@ -70,7 +72,7 @@ void serve_watch(Context& context, const ExchangePtr& exchange) {
     const auto begin = [&context, exchange, stream] {
         stream->begin(start_of(context, exchange->request));
     };
-    if (query_flag(exchange->request, "sendInitialEvents")) {
+    if (net::query_flag(exchange->request, "sendInitialEvents")) {
         const std::string prefix = Selection::of(*exchange).prefix;
         when_current(context, exchange, context.store.staged_under(prefix), begin);
     } else {
@@ -137,7 +139,7 @@ void WatchStream::begin(const Start& start) {
         stream->timeout_.reset();
         stream->end();
     });
-    if (query_flag(exchange_->request, "allowWatchBookmarks")) schedule_bookmark();
+    if (net::query_flag(exchange_->request, "allowWatchBookmarks")) schedule_bookmark();
 }
 
 void WatchStream::send_initial(const Start& start) {
