@@ -318,6 +318,18 @@ TEST_CASE("a StatefulSet replaces a pod under its own name, and Parallel starts 
     CHECK(story.names() == std::vector<std::string>{"db-5", "db-6", "db-7"});
 }
 
+TEST_CASE("a StatefulSet of very many makes some hundred pods a pass") {
+    AppsStory story;
+    std::string many = stateful("podManagementPolicy: Parallel,");
+    many.replace(many.find("replicas: 3"), 11, "replicas: 2147483647");
+    story.put(stateful_sets, many);
+    bool more = false;
+    story.step(story.stateful_set, stateful_sets, more);
+    CHECK(story.alive().size() == 500);
+    story.step(story.stateful_set, stateful_sets, more);
+    CHECK(story.alive().size() == 1000);
+}
+
 TEST_CASE("a StatefulSet updates from the highest down, one at a time, and not below a partition") {
     AppsStory story;
     story.put(stateful_sets,

@@ -125,6 +125,8 @@ const std::string& revision_for(const Pass& pass, std::int64_t ordinal) {
     return ordinal - pass.first < partition_of(pass) ? pass.current : pass.update;
 }
 
+constexpr std::int64_t burst = 500;  // Pods made in one pass.
+
 void make(Pass& pass, std::int64_t ordinal) {
     const std::string name = pass.name_of(ordinal);
     const std::string& revision = revision_for(pass, ordinal);
@@ -159,10 +161,13 @@ void remove(Pass& pass, const kube::Object& pod) {
 /// Makes what is missing and replaces what has ended, in rising order. False: with OrderedReady, a
 /// pod is not there yet for which the rest has to wait.
 bool fill(Pass& pass) {
+    std::int64_t made = 0;
     for (std::int64_t ordinal = pass.first; ordinal < pass.first + pass.replicas; ++ordinal) {
         const auto held = pass.pods.find(ordinal);
         if (held == pass.pods.end()) {
+            if (made == burst) return true;  // What is made brings the next pass about.
             make(pass, ordinal);
+            ++made;
             if (pass.in_order) return false;
             continue;
         }

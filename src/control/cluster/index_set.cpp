@@ -66,6 +66,22 @@ std::int64_t IndexSet::size() const {
     return sum;
 }
 
+std::int64_t IndexSet::shared_with(const IndexSet& other) const {
+    std::int64_t sum = 0;
+    auto mine = runs_.begin();
+    auto theirs = other.runs_.begin();
+    while (mine != runs_.end() && theirs != other.runs_.end()) {
+        const std::int64_t first = std::max(mine->first, theirs->first);
+        const std::int64_t last = std::min(mine->second, theirs->second);
+        if (first <= last) sum += last - first + 1;
+        if (mine->second < theirs->second)
+            ++mine;
+        else
+            ++theirs;
+    }
+    return sum;
+}
+
 std::string IndexSet::text() const {
     std::string text;
     for (const auto& [first, last] : runs_) {

@@ -17,6 +17,8 @@ public:
     void add(std::int64_t index);
     bool contains(std::int64_t index) const;
     std::int64_t size() const;
+    /// How many indexes both have. The time is that of the runs, not of the indexes.
+    std::int64_t shared_with(const IndexSet& other) const;
     std::string text() const;
 
 private:

@@ -81,10 +81,7 @@ std::optional<std::int64_t> satisfied_rule(const api::Value& policy, const Index
         const IndexSet wanted = IndexSet::parse(
             named ? rule["succeededIndexes"].text_or("") : std::string_view(everything),
             completions);
-        std::int64_t reached = 0;
-        for (std::int64_t index = 0; index < completions; ++index) {
-            if (wanted.contains(index) && succeeded.contains(index)) ++reached;
-        }
+        const std::int64_t reached = wanted.shared_with(succeeded);
         const std::int64_t needed = rule["succeededCount"].integer_or(wanted.size());
         if (reached > 0 && reached >= needed) return static_cast<std::int64_t>(i);
     }

@@ -340,6 +340,13 @@ TEST_CASE("a finished Job is deleted when its TTL has passed") {
 }
 
 TEST_CASE("index sets join runs and read what they write") {
+    CHECK(IndexSet::parse("0-9,20-29,40", 100).shared_with(IndexSet::parse("5-24,40-50", 100)) ==
+          11);
+    CHECK(IndexSet::parse("", 9).shared_with(IndexSet::parse("0-8", 9)) == 0);
+    const std::int64_t many = 2'147'483'647;
+    CHECK(
+        IndexSet::parse("0-2147483646", many).shared_with(IndexSet::parse("1-2147483646", many)) ==
+        many - 1);
     IndexSet set = IndexSet::parse("0,2-4,9,x,7-6", 9);
     CHECK(set.text() == "0,2-4");
     set.add(1);

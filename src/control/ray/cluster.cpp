@@ -25,12 +25,15 @@ using api::Value;
 constexpr std::string_view controller_name = "raycluster-controller";
 
 /// One reconcile in the making.
+constexpr int burst = 500;
+
 struct Pass {
     const kube::Cache& seen;
     const kube::Object& cluster;
     std::vector<kube::ObjectPtr> pods;  // All that the cluster owns.
     Time now;
     Reconciled result;
+    int made = 0;  // Pods; more than `burst` wait for the next pass, which those made bring about.
 
     void remove(const kube::Object& pod, const std::string& reason, const std::string& why) {
         result.writes.push_back({Write::Verb::remove, pod.key, "v1", "", {}, 0, pod.uid, ""});
@@ -43,6 +46,7 @@ struct Pass {
         result.events.push_back(
             {cluster.key, "Normal", reason, "Created Pod " + key.ns + "/" + key.name, "Create"});
         result.writes.push_back({Write::Verb::create, key, "v1", "", std::move(pod), 0, "", ""});
+        ++made;
     }
 };
 
@@ -162,7 +166,7 @@ void reconcile_group(Pass& pass, const Value& group) {
     }
     if (is_head_ending(pass)) return;
     int number = 0;
-    for (std::size_t i = running.size(); i < desired; ++i, ++number) {
+    for (std::size_t i = running.size(); i < desired && pass.made < burst; ++i, ++number) {
         number = free_number(pass.seen, pass.cluster.key.ns, number,
                              [&](int n) { return worker_pod_name(pass.cluster, group, n); });
         pass.create(worker_pod(pass.cluster, group, number), "CreatedWorkerPod");

@@ -54,13 +54,22 @@ std::optional<Quantity> amount_of(const Value& resources, std::string_view name)
     return std::nullopt;
 }
 
+/// By doubling: a group may have two thousand million replicas.
+Quantity times(Quantity amount, std::int64_t count) {
+    Quantity sum;
+    for (; count > 0; count /= 2) {
+        if (count % 2 == 1) sum = sum + amount;
+        amount = amount + amount;
+    }
+    return sum;
+}
+
 Quantity sum_of(const Value& spec, std::string_view name) {
     Quantity sum;
-    const auto add = [&](const Value& group, std::int64_t times) {
+    const auto add = [&](const Value& group, std::int64_t replicas) {
         for (const Value& container : group["template"]["spec"]["containers"].items()) {
-            const auto amount = amount_of(container["resources"], name);
-            for (std::int64_t i = 0; amount && i < times; ++i)
-                sum = sum + *amount;
+            if (const auto amount = amount_of(container["resources"], name))
+                sum = sum + times(*amount, replicas);
         }
     };
     add(spec["headGroupSpec"], 1);

@@ -128,6 +128,23 @@ TEST_CASE("a new cluster gets its service and all pods in one pass") {
           "wait-gcs-ready");
 }
 
+TEST_CASE("a cluster of very many workers makes some hundred pods a pass") {
+    World world;
+    Value cluster = small_cluster();
+    Value group = cluster["spec"]["workerGroupSpecs"][0];
+    group.set("replicas", 2147483647);
+    group.set("maxReplicas", 2147483647);
+    Value other = group;
+    other.set("groupName", "other");
+    cluster.at("spec").set("workerGroupSpecs", Value::array({group, other}));
+    world.put(clusters, cluster);
+    CHECK(world.carry_out(world.reconcile()) == 500);  // With the head.
+    CHECK(world.carry_out(world.reconcile()) == 500);
+    // Two groups of 2^31 - 1 workers with one core, and the head's.
+    CHECK(world.cache.find({clusters, "team", "demo"})->value["status"]["desiredCPU"].text() ==
+          "4294967295");
+}
+
 TEST_CASE("ready when all pods are, and taken back when one dies") {
     World world;
     world.put(clusters, small_cluster());
