@@ -130,6 +130,36 @@ TEST_CASE("pages show one moment, whatever happens between them") {
     CHECK(server.get(maps + "?continue=nonsense")->status == 400);
 }
 
+TEST_CASE("a page ends where it would be large, in whatever form") {
+    TestServer server;
+    const std::string value(900'000, 'x');
+    constexpr int count = 40;
+    for (int i = 0; i < count; ++i)
+        server.post(maps, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m)" +
+                              std::to_string(100 + i) + R"("},"data":{"k":")" + value + "\"}}");
+    for (const char* form : {"", "&pretty=true", "&labelSelector=!none"}) {
+        int seen = 0;
+        int pages = 0;
+        std::string next;
+        do {
+            const ReplyPtr page = server.get(maps + "?limit=500" + form + "&continue=" + next);
+            REQUIRE(page->status == 200);
+            CHECK(page->text.size() < std::size_t{20} << 20);
+            seen += static_cast<int>(page->json()["items"].size());
+            next = page->json()["metadata"]["continue"].text();
+            ++pages;
+        } while (!next.empty() && pages < 10);
+        CHECK(seen == count);
+        CHECK(pages == 3);
+    }
+    CHECK(server.get(maps)->json()["items"].size() == count);
+    for (int i = count; i < 2 * count; ++i)
+        server.post(maps, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m)" +
+                              std::to_string(100 + i) + R"("},"data":{"k":")" + value + "\"}}");
+    CHECK(server.get(maps + "?pretty=true")->status == 413);
+    CHECK(server.get(maps)->status == 200);
+}
+
 TEST_CASE("a version of the future is waited for, then refused") {
     TestServer server;
     const auto reply = std::make_shared<Reply>();

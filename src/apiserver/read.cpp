@@ -24,6 +24,9 @@ namespace {
 using api::Value;
 
 constexpr std::size_t chunk = 500;
+constexpr std::size_t page_bytes = 16 << 20;   // Where a page with a limit ends.
+constexpr std::size_t chunk_bytes = 4 << 20;   // Of stored text, made trees at a time.
+constexpr std::size_t whole_bytes = 64 << 20;  // Of stored text, in a form that needs it as a tree.
 constexpr std::size_t shared_from = 64 << 10;  // Shorter lists are made for each who asks.
 constexpr std::int64_t second = 1'000'000'000;
 constexpr int fresh_tries = 30;  // Of 100 ms each.
@@ -76,11 +79,13 @@ Page read_page(Context& context, const Selection& selection, const Continue& fro
     Page page;
     page.revision = from.revision;
     std::string after = from.after.empty() ? std::string() : selection.prefix + from.after;
+    std::size_t bytes = 0;
     const std::size_t wanted = limit == 0 ? std::numeric_limits<std::size_t>::max() / 4 : limit;
     while (true) {
         const std::size_t step =
             selection.needs_object() && limit != 0 ? std::max(chunk, limit) : wanted;
         auto part = snapshot_at(context.store, selection.prefix, from.revision, after, step);
+        bool full = false;
         if (!part) {
             throw expired(
                 "The provided continue parameter is too old to display a consistent list result. "
@@ -89,11 +94,12 @@ Page read_page(Context& context, const Selection& selection, const Continue& fro
         for (store::Entry& entry : part->entries) {
             after = entry.key;
             if (!selected(selection, entry)) continue;
+            bytes += entry.value->size();
             page.entries.push_back(std::move(entry));
-            if (page.entries.size() == wanted) break;
+            full = page.entries.size() == wanted || (limit != 0 && bytes >= page_bytes);
+            if (full) break;
         }
         const bool exhausted = part->entries.size() < step;
-        const bool full = page.entries.size() == wanted;
         if (!exhausted && !full) continue;
         const std::size_t returned = from.returned + page.entries.size();
         const bool more = full && (selection.needs_object() || !selection.fields.empty()
@@ -130,16 +136,21 @@ std::shared_ptr<net::Rope> list_text(Context& context, Exchange& exchange, const
                         api::to_api_version({exchange.kind->group, exchange.version->name}) + "\"");
     const Value meta = metadata ? plain_list_meta(page) : list_meta(*exchange.kind, page);
     text->add(",\"metadata\":" + api::to_json(meta) + ",\"items\":[");
-    const std::vector<Value> trees =
-        as_stored ? std::vector<Value>() : shown_items(context, exchange, page);
-    for (std::size_t i = 0; i < page.entries.size(); ++i) {
-        if (i > 0) text->add(",");
-        if (as_stored) {
-            const Bytes& stored = page.entries[i].value;
-            text->add(stored, stored->size());
-        } else {
-            text->add(api::to_json(metadata ? to_metadata(trees[i], form.meta_version) : trees[i]));
+    std::string_view between;
+    const auto next = [&] {
+        text->add(std::string(between));
+        between = ",";
+    };
+    if (as_stored) {
+        for (const store::Entry& entry : page.entries) {
+            next();
+            text->add(entry.value, entry.value->size());
         }
+    } else {
+        for_shown_items(context, exchange, page, [&](const Value& item) {
+            next();
+            text->add(api::to_json(metadata ? to_metadata(item, form.meta_version) : item));
+        });
     }
     text->add("]}\n");
     text->seal();
@@ -151,16 +162,28 @@ Value list_table(Context& context, Exchange& exchange, const Page& page) {
     Value table = empty_table(*exchange.kind, *exchange.version, exchange.form);
     table.set("metadata", plain_list_meta(page));
     Value& rows = table.at("rows");
-    for (const Value& tree : shown_items(context, exchange, page))
-        rows.push(table_row(*exchange.kind, *exchange.version, exchange.form, tree, now));
+    for_shown_items(context, exchange, page, [&](const Value& item) {
+        rows.push(table_row(*exchange.kind, *exchange.version, exchange.form, item, now));
+    });
     return table;
 }
 
-/// The whole answer, in the form asked for.
+std::size_t text_size(const Page& page) {
+    std::size_t size = 0;
+    for (const store::Entry& entry : page.entries)
+        size += entry.value->size();
+    return size;
+}
+
+/// The whole answer, in the form asked for. Throws StatusError (413).
 std::shared_ptr<net::Rope> list_answer(Context& context, Exchange& exchange, const Page& page) {
     const Form& form = exchange.form;
     const bool table = form.shape == Form::Shape::table;
     if (!table && !form.yaml && !form.pretty) return list_text(context, exchange, page);
+    if (!table && text_size(page) > whole_bytes)
+        throw StatusError(Reason::request_entity_too_large,
+                          "the list has more than 64 MiB: ask for it in pages (limit), or without "
+                          "pretty and as JSON");
     const Value list = table ? list_table(context, exchange, page)
                              : read_stored(list_text(context, exchange, page)->text());
     auto text = std::make_shared<net::Rope>();
@@ -172,10 +195,7 @@ std::shared_ptr<net::Rope> list_answer(Context& context, Exchange& exchange, con
 void answer_list(Context& context, const ExchangePtr& exchange, const Selection& selection) {
     const Page page = page_of(context, *exchange, selection);
     const std::string type = content_type(exchange->form);
-    std::size_t size = 0;
-    for (const store::Entry& entry : page.entries)
-        size += entry.value->size();
-    if (size < shared_from || !exchange->request.charge)
+    if (text_size(page) < shared_from || !exchange->request.charge)
         return send_rope(*exchange, 200, list_answer(context, *exchange, page), type);
     send_rope(*exchange, 200,
               shared_text(context, *exchange, text_key(context, *exchange, page.revision),
@@ -228,19 +248,24 @@ Value list_meta(const api::Kind& kind, const Page& page) {
     return meta;
 }
 
-std::vector<Value> shown_items(Context& context, Exchange& exchange, const Page& page) {
-    std::vector<Value> trees;
-    std::vector<const Value*> all;
-    trees.reserve(page.entries.size());
-    for (const store::Entry& entry : page.entries)
-        trees.push_back(read_stored(*entry.value));
-    for (const Value& tree : trees)
-        all.push_back(&tree);
+void for_shown_items(Context& context, Exchange& exchange, const Page& page,
+                     const std::function<void(Value item)>& each) {
     const std::string& version = exchange.version->name;
-    know_all(context, exchange, *exchange.kind, all, version);
-    for (Value& tree : trees)
-        tree = shown_in(context, exchange, *exchange.kind, std::move(tree), version);
-    return trees;
+    for (auto entry = page.entries.begin(); entry != page.entries.end();) {
+        std::vector<Value> trees;
+        for (std::size_t bytes = 0; entry != page.entries.end() && trees.size() < chunk &&
+                                    (trees.empty() || bytes < chunk_bytes);
+             ++entry) {
+            bytes += entry->value->size();
+            trees.push_back(read_stored(*entry->value));
+        }
+        std::vector<const Value*> all;
+        for (const Value& tree : trees)
+            all.push_back(&tree);
+        know_all(context, exchange, *exchange.kind, all, version);
+        for (Value& tree : trees)
+            each(shown_in(context, exchange, *exchange.kind, std::move(tree), version));
+    }
 }
 
 std::optional<std::int64_t> requested_version(const net::Request& request) {

@@ -39,8 +39,8 @@ struct Page {
     std::optional<std::int64_t> remaining;  // How many more there are, when that is known.
 };
 
-/// The page that the request asks for: `limit`, `continue`, `resourceVersion`. Throws StatusError
-/// (400, 410).
+/// The page that the request asks for: `limit`, `continue`, `resourceVersion`. With a limit it ends
+/// before it has much more than 16 MiB of text. Throws StatusError (400, 410).
 Page page_of(Context& context, const Exchange& exchange, const Selection& selection);
 
 /// What a request asks for, in which form and at which revision: who asks for the same gets the
@@ -51,8 +51,10 @@ std::string text_key(const Context& context, const Exchange& exchange, store::Re
 /// empty.
 api::Value list_meta(const api::Kind& kind, const Page& page);
 
-/// The items of a page in the version of the exchange.
-std::vector<api::Value> shown_items(Context& context, Exchange& exchange, const Page& page);
+/// Calls `each` with every item of a page in the version of the exchange, in order. Only a few of
+/// them are trees at the same time.
+void for_shown_items(Context& context, Exchange& exchange, const Page& page,
+                     const std::function<void(api::Value item)>& each);
 
 /// Present objects that a selection selects, with their visible revision.
 std::vector<store::Entry> selected_entries(Context& context, const Selection& selection);

@@ -237,13 +237,13 @@ Value list_of(Context& context, Exchange& exchange, const Page& page) {
                        {"apiVersion", api::to_api_version({kind.group, exchange.version->name})},
                        {"metadata", list_meta(kind, page)},
                        {"items", Value::array()}});
-    for (Value& each : shown_items(context, exchange, page)) {
+    for_shown_items(context, exchange, page, [&](Value item) {
         if (!kind.custom) {
-            each.erase("kind");
-            each.erase("apiVersion");
+            item.erase("kind");
+            item.erase("apiVersion");
         }
-        list.at("items").push(std::move(each));
-    }
+        list.at("items").push(std::move(item));
+    });
     return list;
 }
 
