@@ -174,16 +174,31 @@ void charge_answer(const Exchange& exchange, net::Response& response) {
     response.body = net::charged_bytes(std::move(response.body), std::move(charge));
 }
 
+namespace {
+
+/// What a list is counted as. Text that the store has as well takes memory only when it is replaced
+/// there meanwhile. Whoever asks for a very long list takes what is free, and never what is kept
+/// for those that hold little: those are still answered.
+std::size_t held_for(const net::Rope& rope, const net::Ledger& ledger) {
+    constexpr std::size_t replaced_meanwhile = 8;  // One part in so many.
+    constexpr std::size_t most_shared = 32 << 20;
+    const std::size_t own = rope.size() - rope.shared_size();
+    const std::size_t shared = std::min(rope.shared_size() / replaced_meanwhile, most_shared);
+    return std::min(own + shared, ledger.free());
+}
+
+}  // namespace
+
 net::RopePtr charged_rope(const Exchange& exchange, std::shared_ptr<net::Rope> rope) {
     rope->seal();
-    if (!exchange.request.charge) return rope;
+    if (!exchange.request.charge || !exchange.request.peer.standing) return rope;
     struct Held {
         std::shared_ptr<net::Rope> rope;
         net::Charge charge;
     };
     // Others may come to share it: it is no matter of the connection.
     net::Charge charge(exchange.account, nullptr);
-    charge.add(rope->size());
+    charge.add(held_for(*rope, exchange.request.peer.standing->ledger()));
     const net::Rope* text = rope.get();
     auto held = std::make_shared<Held>(Held{std::move(rope), std::move(charge)});
     return {std::move(held), text};

@@ -78,6 +78,7 @@ constexpr std::size_t head_factor = 3;
 constexpr std::size_t small_body = 4 << 10;
 /// So long a client may take nothing of an answer while others need the room.
 constexpr int patience_ticks = 3;
+constexpr std::size_t slowest_reader = 64 << 10;  // Bytes a second, while others want the room.
 
 void pack(Response& response, Flow& flow) {
     response.headers.set("Content-Encoding", "gzip");
@@ -303,8 +304,8 @@ bool ask_gate(const std::shared_ptr<const Home>& home, std::shared_ptr<Link> lin
     return true;
 }
 
-bool Stall::has_lasted(bool moved) {
-    ticks = moved ? 0 : ticks + 1;
+bool Stall::has_lasted(std::size_t taken, bool waits) {
+    ticks = !waits || taken >= slowest_reader ? 0 : ticks + 1;
     return ticks >= patience_ticks && account && account->is_over();
 }
 

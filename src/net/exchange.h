@@ -154,8 +154,9 @@ bool ask_gate(const std::shared_ptr<const Home>& home, std::shared_ptr<Link> lin
 struct Stall {
     std::shared_ptr<Account> account;
     int ticks = 0;
-    /// A second has passed; true when others need the room that is held for it.
-    bool has_lasted(bool moved);
+    /// A second has passed in which the client took so many bytes, or had nothing to take; true when
+    /// it is too slow and others need the room that is held for it.
+    bool has_lasted(std::size_t taken, bool waits);
 };
 
 /// The answer to who holds too much: 429 with Retry-After.

@@ -228,8 +228,9 @@ void Http1Session::take_socket_output() {
 
 void Http1Session::pull(std::string& out, std::size_t enough) {
     if (out.size() >= enough || pieces_.empty()) return;
-    pieces_.append_to(out, enough - out.size());
-    moved_ = true;
+    const std::size_t before = out.size();
+    pieces_.append_to(out, enough - before);
+    taken_ += out.size() - before;
 }
 
 bool Http1Session::finished() const {
@@ -246,7 +247,7 @@ void Http1Session::closed(const std::string&) {
 }
 
 void Http1Session::tick() {
-    if (stall_.has_lasted(std::exchange(moved_, false) || pieces_.empty()))
+    if (stall_.has_lasted(std::exchange(taken_, 0), !pieces_.empty()))
         return outlet_->set_deadline(nanoseconds(1));
     if (socket_ || phase_ == Phase::raw) static_cast<void>(hold_onward());
     if (!socket_ || ++ticks_ % ticks_per_ping != 0) return;

@@ -104,7 +104,7 @@ private:
     bool leaving_ = false;
     std::string out_;
     Outgoing pieces_;
-    bool moved_ = false;  // Something of the answer has gone out since the last tick.
+    std::size_t taken_ = 0;  // Bytes of the answer that have gone out since the last tick.
     Stall stall_;
     bool uploading_ = false;               // The body of the request that is answered still comes.
     std::size_t untaken_ = 0;              // Of that body, handed over and not yet passed on.

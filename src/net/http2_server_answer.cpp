@@ -87,7 +87,7 @@ void Http2Session::submit_head(Stream id, Http2Stream& stream, const Response& h
 ssize_t Http2Session::read_body(Http2Stream& stream, std::uint8_t* out, std::size_t size,
                                 std::uint32_t* flags) {
     const std::size_t filled = stream.pieces.take(reinterpret_cast<char*>(out), size);
-    stream.moved = stream.moved || filled > 0;
+    stream.taken += filled;
     if (stream.pieces.empty() && stream.complete) {
         *flags |= NGHTTP2_DATA_FLAG_EOF;
     } else if (filled == 0) {
@@ -190,8 +190,8 @@ void Http2Session::closed(const std::string&) {
 void Http2Session::tick() {
     const auto patience = rules_->request_timeout.nanoseconds / seconds(1).nanoseconds;
     for (auto& [id, stream] : streams_) {
-        const bool moves = std::exchange(stream.moved, false) || stream.pieces.empty();
-        const bool stands = stream.stall.has_lasted(moves);
+        const bool stands =
+            stream.stall.has_lasted(std::exchange(stream.taken, 0), !stream.pieces.empty());
         if (!stands && (stream.delivered || ++stream.ticks <= patience)) continue;
         nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
         outlet_->flush_soon();

@@ -34,7 +34,7 @@ struct Http2Stream {
     std::size_t unread = 0;          // Of the body, for which the window has not been opened again.
     Pending pending;
     Outgoing pieces;
-    bool moved = false;  // Something of the answer has gone out since the last tick.
+    std::size_t taken = 0;  // Bytes of the answer that have gone out since the last tick.
     Stall stall;
     int ticks = 0;  // How long its end has not come.
 };

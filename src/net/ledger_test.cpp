@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "net/exchange.h"
+
 namespace muster::net {
 namespace {
 
@@ -22,6 +24,25 @@ std::size_t filled(Charge& charge) {
 }
 
 }  // namespace
+
+TEST_CASE("a client that takes a few bytes a second keeps no room that others want") {
+    const auto all = ledger();
+    Charge held(all->account("slow"), nullptr);
+    held.add(900);
+    Stall slow{all->account("slow")};
+    CHECK_FALSE(slow.has_lasted(1, true));
+    CHECK_FALSE(slow.has_lasted(1, true));
+    CHECK(slow.has_lasted(1, true));
+    CHECK_FALSE(slow.has_lasted(1 << 20, true));
+    Stall idle{all->account("slow")};  // Nothing waits for it.
+    for (int i = 0; i < 10; ++i)
+        CHECK_FALSE(idle.has_lasted(0, false));
+    held.clear();
+    held.add(60);  // Little, and much is free: it may take its time.
+    Stall poor{all->account("slow")};
+    for (int i = 0; i < 10; ++i)
+        CHECK_FALSE(poor.has_lasted(1, true));
+}
 
 TEST_CASE("one client alone gets half of all, and what it gives back is free again") {
     const auto all = ledger();

@@ -10,7 +10,7 @@
 namespace muster::net {
 namespace {
 
-constexpr std::size_t shared_from = 4 << 10;
+constexpr std::size_t shared_from = 1 << 10;
 constexpr std::size_t piece_max = 64 << 10;
 
 }  // namespace
@@ -25,6 +25,7 @@ void Rope::add(const Bytes& bytes, std::size_t size) {
     if (size < shared_from) return add(std::string_view(*bytes).substr(0, size));
     seal();
     size_ += size;
+    shared_size_ += size;
     pieces_.push_back({bytes, size});
 }
 

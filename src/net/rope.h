@@ -56,6 +56,8 @@ public:
 
     const std::vector<Piece>& pieces() const { return pieces_; }
     std::size_t size() const { return size_; }
+    /// Of `size`: pieces that are shared with whoever gave them.
+    std::size_t shared_size() const { return shared_size_; }
     std::string text() const;
     /// All of it packed by gzip; made once, by the first who asks. Any thread.
     const Bytes& packed() const;
@@ -64,6 +66,7 @@ private:
     std::vector<Piece> pieces_;
     std::string last_;  // Copied text that is not a piece yet.
     std::size_t size_ = 0;
+    std::size_t shared_size_ = 0;
     mutable std::once_flag packed_once_;
     mutable Bytes packed_;
 };
