@@ -49,9 +49,12 @@ std::string quoted(std::string_view text) {
     return api::to_json(api::Value(std::string(text)));
 }
 
+bool is_json(const std::string& text) {
+    return std::holds_alternative<api::Parsed>(api::parse_json(text));
+}
+
 bool is_json_line(const std::string& text) {
-    return text.starts_with('{') && text.find('\n') == std::string::npos &&
-           std::holds_alternative<api::Parsed>(api::parse_json(text));
+    return text.starts_with('{') && text.find('\n') == std::string::npos && is_json(text);
 }
 
 /// The lines of a text, one at a time.
@@ -150,9 +153,13 @@ void ExportWriter::line(const std::string& text) {
 
 void ExportWriter::put(const store::Record& record) {
     const std::string& value = *record.value;
-    line("{\"key\":" + quoted(record.key) + ",\"revision\":" + std::to_string(record.revision) +
-         (is_json_line(value) ? ",\"value\":" + value + "}\n"
-                              : ",\"bytes\":\"" + to_base64(value) + "\"}\n"));
+    const std::string head =
+        "{\"key\":" + quoted(record.key) + ",\"revision\":" + std::to_string(record.revision);
+    std::string text = head + ",\"value\":" + value + "}";
+    // The line is a level deeper than the value, which may be as deep as is read.
+    if (!is_json_line(value) || !is_json(text))
+        text = head + ",\"bytes\":\"" + to_base64(value) + "\"}";
+    line(text + "\n");
     ++objects_;
 }
 

@@ -20,7 +20,8 @@ namespace muster::storage {
 ///     stored...}}
 ///     {"objects":1,"sha256":"..."}
 ///
-/// A value that is not one line of JSON stands as `"bytes":"...base64..."`.
+/// A value that is not one line of JSON, or too deep for one more level, stands as
+/// `"bytes":"...base64..."`.
 class ExportWriter {
 public:
     using Sink = std::function<void(std::string_view text)>;

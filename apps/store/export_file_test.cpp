@@ -67,6 +67,18 @@ TEST_CASE("an export is read back byte by byte") {
     }
 }
 
+TEST_CASE("a value as deep as the parser reads is read back") {
+    for (const std::size_t depth : {997U, 998U, 999U, 1000U, 1001U}) {
+        CAPTURE(depth);
+        const std::string value =
+            "{\"a\":" + std::string(depth - 1, '[') + std::string(depth - 1, ']') + "}";
+        std::string read;
+        read_export(pieces_of(export_of({{"/a", make_bytes(value), 1}}, 1), 100'000), "FILE",
+                    [&read](const Record& record) { read = *record.value; });
+        CHECK(read == value);
+    }
+}
+
 TEST_CASE("an export that is cut off anywhere is refused") {
     const std::string text = export_of(records, 9);
     for (std::size_t size = 0; size < text.size(); ++size) {

@@ -14,6 +14,9 @@
 #include "apps/store/export_file.h"
 #include "apps/up/data_directory.h"
 #include "base/error.h"
+#include "base/shell_text.h"
+#include "store/data_folder.h"
+#include "store/half_folder.h"
 #include "store/new_store.h"
 #include "store/read_only_view.h"
 #include "store/repair.h"
@@ -128,32 +131,8 @@ void copy_keys(const std::string& from, const std::string& to) {
         up::write_secret_file(to + "/" + entry.path().filename().string(),
                               up::read_file(entry.path().string()));
     }
+    if (!store::sync_folder(to)) refuse("cannot write " + to + ": " + reason());
 }
-
-/// Removed unless it was put in its place.
-class HalfFolder {
-public:
-    explicit HalfFolder(std::string path) : path_(std::move(path)) {
-        std::error_code failed;
-        fs::remove_all(path_, failed);
-    }
-    ~HalfFolder() {
-        std::error_code failed;
-        if (!path_.empty()) fs::remove_all(path_, failed);
-    }
-    HalfFolder(const HalfFolder&) = delete;
-    HalfFolder& operator=(const HalfFolder&) = delete;
-
-    const std::string& path() const { return path_; }
-    void put_at(const std::string& place) {
-        if (rename(path_.c_str(), place.c_str()) != 0)
-            refuse("cannot make " + place + ": " + reason());
-        path_.clear();
-    }
-
-private:
-    std::string path_;
-};
 
 /// A data folder that gets a store now. If it does not, and has nothing else in it, it goes again:
 /// else `muster up` would start on it as on a new one.
@@ -181,6 +160,7 @@ int run_check(const StoreOptions& options) {
     const ReadOnlyView view(folder, ReadOnlyView::Contents::keep);
     const store::Verdict& verdict = view.verdict();
     if (verdict.kind == Kind::empty) refuse("there is no database in " + folder);
+    if (verdict.kind == Kind::unreadable) throw Error(Reason::invalid, verdict.sentence);
     if (!verdict.sentence.empty()) {
         say(stderr, verdict.sentence);
         return 1;
@@ -215,7 +195,7 @@ int run_backup(const StoreOptions& options) {
     if (options.file.empty() || failed) refuse("name a new folder for the backup");
     if (fs::exists(place, failed) && !(fs::is_directory(place, failed) && fs::is_empty(place)))
         refuse(place + " is not empty; name a new or empty folder");
-    HalfFolder half(place + ".new");
+    store::HalfFolder half(place);
     std::size_t objects = 0;
     {
         const up::DataDirectory data(half.path());
@@ -227,10 +207,10 @@ int run_backup(const StoreOptions& options) {
         });
         target.finish(view->verdict().readable);
     }
-    half.put_at(place);
+    half.put();
     say(stdout, "backed up " + count_text(objects) + " as of revision " +
                     std::to_string(view->verdict().readable) + "; start from it with `muster up " +
-                    "--data " + place + "`");
+                    "--data " + shell_quoted(place) + "`");
     return 0;
 }
 

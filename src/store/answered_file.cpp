@@ -38,11 +38,14 @@ std::string path_in(const std::string& folder) {
 
 Answered read_answered(const std::string& folder) {
     const int fd = open(path_in(folder).c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return {errno == ENOENT ? Answered::State::absent : Answered::State::damaged, 0};
-    Answered answered{Answered::State::damaged, 0};
+    if (fd < 0 && errno == ENOENT) return {};
+    if (fd < 0) return {Answered::State::unreadable, 0, errno};
+    Answered answered{Answered::State::damaged, 0, 0};
     for (int i = 0; i < slots; ++i) {
         std::string slot(slot_bytes, '\0');
         const ssize_t got = pread(fd, slot.data(), slot.size(), i * slot_distance);
+        if (got < 0 && answered.state == Answered::State::damaged)
+            answered = {Answered::State::unreadable, 0, errno};
         if (got != static_cast<ssize_t>(slot_bytes)) continue;
         std::int64_t revision = 0;
         std::memcpy(&revision, slot.data() + magic.size(), sizeof revision);
@@ -52,6 +55,11 @@ Answered read_answered(const std::string& folder) {
     }
     close(fd);
     return answered;
+}
+
+std::string explain_unreadable(const Answered& answered) {
+    return "the file ANSWERED cannot be read (" + std::string(std::strerror(answered.error)) +
+           "), and it says whether all answered writes are there; remove the cause, then try again";
 }
 
 AnsweredFile::AnsweredFile(const std::string& folder, std::int64_t revision, Failed failed)

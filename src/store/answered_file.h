@@ -13,13 +13,17 @@ namespace muster::store {
 
 /// What the file says.
 struct Answered {
-    enum class State { absent, damaged, known };
+    enum class State { absent, damaged, unreadable, known };
     State state = State::absent;
     std::int64_t revision = 0;
+    int error = 0;  // unreadable: what the system said.
 };
 
-/// Never throws: a file that cannot be read is damaged.
+/// Never throws. A file that the system does not let be read is not damaged: it may be sound.
 Answered read_answered(const std::string& folder);
+
+/// Why a file that is unreadable stands in the way, and what to do.
+std::string explain_unreadable(const Answered& answered);
 
 /// Keeps the file.
 ///

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/shell_text.h"
 
 namespace muster::store {
 namespace {
@@ -69,17 +70,6 @@ std::string name_of_process(pid_t process) {
         folder, "it is in use by " + whom + "; stop that one, or name another folder with --data");
 }
 
-/// The database ends the process when the disk is full while it opens: it is asked before.
-void check_room(const std::string& folder) {
-    constexpr off_t needed = 1 << 20;
-    const std::string path = folder + "/room";
-    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    const int error = fd < 0 ? errno : posix_fallocate(fd, 0, needed);
-    if (fd >= 0) close(fd);
-    unlink(path.c_str());
-    if (error != 0) refuse_folder(folder, explain_disk_fault(folder, error));
-}
-
 void check_files(const std::string& folder) {
     std::error_code error;
     if (fs::exists(fs::path(folder) / "CURRENT", error)) return;
@@ -94,6 +84,16 @@ void check_files(const std::string& folder) {
 
 void refuse_folder(const std::string& folder, const std::string& why) {
     throw Error(Reason::service_unavailable, "data folder " + folder + ": " + why);
+}
+
+void check_room(const std::string& inside, const std::string& folder) {
+    constexpr off_t needed = 1 << 20;
+    const std::string path = inside + "/room";
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const int error = fd < 0 ? errno : posix_fallocate(fd, 0, needed);
+    if (fd >= 0) close(fd);
+    unlink(path.c_str());
+    if (error != 0) refuse_folder(folder, explain_disk_fault(folder, error));
 }
 
 void prepare_data_folder(const std::string& folder) {
@@ -113,7 +113,7 @@ void prepare_data_folder(const std::string& folder) {
                       "process " + std::to_string(*holder) + " (" + name_of_process(*holder) + ")");
     }
     check_files(folder);
-    check_room(folder);
+    check_room(folder, folder);
 }
 
 bool is_in_use(const std::string& folder) {
@@ -186,8 +186,8 @@ std::string explain_damage(const std::string& folder, const std::string& what) {
 }
 
 std::string repair_command(const std::string& folder) {
-    return "`muster store repair --accept-loss --data " + fs::path(folder).parent_path().string() +
-           "`";
+    return "`muster store repair --accept-loss --data " +
+           shell_quoted(fs::path(folder).parent_path().string()) + "`";
 }
 
 std::string what_to_do_about_loss(const std::string& folder) {

@@ -13,6 +13,11 @@ namespace muster::store {
 /// by another process, which is named.
 void prepare_data_folder(const std::string& folder);
 
+/// The database ends the process when the disk is full while it opens or is rebuilt: whether there
+/// is room is asked before, with a file `room` in the folder `inside`. Throws Error that names
+/// `folder`.
+void check_room(const std::string& inside, const std::string& folder);
+
 /// Whether a process, also this one, has the database open for writing.
 bool is_in_use(const std::string& folder);
 
@@ -39,7 +44,7 @@ std::string explain_disk_fault(const std::string& folder, const rocksdb::Status&
 /// The same of something that was read and cannot be right.
 std::string explain_damage(const std::string& folder, const std::string& what);
 
-/// The command that keeps what can be read.
+/// The command that keeps what can be read, as a shell takes it.
 std::string repair_command(const std::string& folder);
 
 /// What to do about a folder that has lost something.

@@ -190,6 +190,12 @@ void ReadOnlyView::look() {
     }
     // Before the database is read: what is answered meanwhile may be missing there.
     const Answered answered = read_answered(state.folder);
+    if (answered.state == Answered::State::unreadable) {
+        state.verdict.kind = Kind::unreadable;
+        state.verdict.sentence =
+            "data folder " + state.folder + ": " + explain_unreadable(answered);
+        return;
+    }
     rocksdb::Status status = state.open();
     if (status.ok()) status = state.check_format();
     if (status.ok() && state.verdict.kind != Kind::foreign) status = state.judge(answered);

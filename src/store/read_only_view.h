@@ -19,6 +19,7 @@ struct Verdict {
         loss,           // Something that was answered, or was ready to be, is not there.
         repeated,       // The database refuses its own logs, though nothing is missing in them.
         proof_missing,  // The file that says what was answered is missing or damaged.
+        unreadable,     // The system does not let that file be read; it may be sound.
         damaged,        // The database cannot be read.
         foreign,        // A database, but not Muster's, or of another format.
     };
@@ -48,7 +49,7 @@ public:
     const Verdict& verdict() const;
 
     /// Calls `load` for each live key, in order. Throws Error when a table is damaged. Requires:
-    /// contents were kept; the folder is neither empty, damaged nor foreign.
+    /// contents were kept; the folder is whole, repeated, or there is a loss or a missing proof.
     void each(const Journal::Load& load) const;
 
     /// Whether tables lie in the folder that the database does not know: it has forgotten them, or

@@ -1,0 +1,64 @@
+// apps/store/store_commands_test.cpp - a backup is whole or not there, and takes no other's place.
+#include "apps/store/store_commands.h"
+
+#include <filesystem>
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include "apps/up/data_directory.h"
+#include "base/error.h"
+#include "store/new_store.h"
+#include "store/read_only_view.h"
+#include "store/temporary_folder.h"
+
+namespace muster::storage {
+namespace {
+
+namespace fs = std::filesystem;
+using store::TemporaryFolder;
+
+void make_data(const std::string& folder) {
+    const up::DataDirectory data(folder);
+    fs::create_directory(data.path() + "/pki");
+    up::write_secret_file(data.path() + "/pki/ca.key", "secret");
+    store::NewStore target(data.store_path());
+    target.put({"/a", make_bytes("{}"), 3});
+    target.finish(5);
+}
+
+std::string only_file(const std::string& folder) {
+    std::string names;
+    for (const auto& entry : fs::directory_iterator(folder))
+        names += entry.path().filename().string() + " ";
+    return names;
+}
+
+TEST_CASE("a backup is for its owner only, and removes nothing that was there") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    make_data(folder.data());
+    fs::create_directory(folder.path() + "/b.new");
+    up::write_secret_file(folder.path() + "/b.new/kept", "mine");
+    const std::string place = folder.path() + "/b";
+    CHECK(run_backup({folder.data(), place, false}) == 0);
+    CHECK(up::read_file(folder.path() + "/b.new/kept") == "mine");
+    CHECK(up::read_file(place + "/pki/ca.key") == "secret");
+    struct stat found {};
+    REQUIRE(stat(place.c_str(), &found) == 0);
+    CHECK((found.st_mode & 0777) == 0700);
+    const store::ReadOnlyView view(place + "/store", store::ReadOnlyView::Contents::keep);
+    CHECK(view.verdict().kind == store::Verdict::Kind::whole);
+    CHECK(view.verdict().readable == 5);
+}
+
+TEST_CASE("a backup that cannot be put in its place leaves nothing") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    make_data(folder.data());
+    fs::create_directory(folder.path() + "/backups");
+    fs::create_symlink("nowhere", folder.path() + "/backups/b");
+    CHECK_THROWS_AS(run_backup({folder.data(), folder.path() + "/backups/b", false}), Error);
+    CHECK(only_file(folder.path() + "/backups") == "b ");
+}
+
+}  // namespace
+}  // namespace muster::storage
