@@ -16,7 +16,7 @@ struct Answered {
     enum class State { absent, damaged, unreadable, known };
     State state = State::absent;
     std::int64_t revision = 0;
-    int error = 0;  // unreadable: what the system said.
+    std::string problem;  // unreadable: what the system said, or that it is no file.
 };
 
 /// Never throws. A file that the system does not let be read is not damaged: it may be sound.

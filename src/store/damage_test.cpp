@@ -2,9 +2,11 @@
 // is lost is said at the start and never served without a repair; what was never answered is not
 // missed.
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -96,6 +98,35 @@ TEST_CASE("a record of a log that is there twice is refused in words, and a repa
     const std::size_t size = sound.find("rk59") - sound.find("rk58");
     write_file(log, sound + sound.substr(sound.size() - size));
     check_refused(folder.data(), "a record of a log is there twice", 60, 60);
+}
+
+TEST_CASE("a log that is there again under a newer number is refused in words, and repaired") {
+    for (const bool is_in_tables : {false, true}) {
+        CAPTURE(is_in_tables);
+        const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+        fill(folder.data(), 0, 60);
+        const fs::path log = newest(folder.data(), ".log");
+        const std::string copy = read_file(log);
+        if (is_in_tables) {
+            rocksdb::DB* opened = nullptr;
+            REQUIRE(rocksdb::DB::Open(database_options(), folder.data(), &opened).ok());
+            const std::unique_ptr<rocksdb::DB> database(opened);
+            REQUIRE(database->Flush({}).ok());
+        }
+        write_file(log.parent_path() / "000099.log", copy);
+        check_refused(folder.data(), "a record of a log is there twice", 60, 60);
+    }
+}
+
+TEST_CASE("where the database ends early in its logs a repair keeps all, and a look says it") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill(folder.data(), 0, 0);
+    const fs::path older = newest(folder.data(), ".log");
+    fill(folder.data(), 0, 60);
+    flip(older, 20);  // Its only record says what the folder is.
+    const ReadOnlyView view(folder.data(), ReadOnlyView::Contents::keep);
+    CHECK(view.verdict().sentence == start(folder.data()));
+    check_refused(folder.data(), "it was read up to revision 60, then only up to 0", 60, 60);
 }
 
 TEST_CASE("the last log of a young folder that is removed is a loss, not a new folder") {
@@ -237,6 +268,29 @@ TEST_CASE(
         CAPTURE(size);
         CHECK(start(copy.string()).starts_with("at "));
     }
+}
+
+TEST_CASE("a look beside a process that writes tables all the time finds no loss") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill(folder.data(), 0, 1);
+    std::atomic<bool> done = false;
+    std::thread writer([&] {
+        PumpedLoop loop;
+        Store store(std::make_unique<RocksdbJournal>(folder.data(), loop));
+        while (!done) {
+            bool answered = false;
+            (void)store.stage("k", make_bytes(std::string(1 << 20, 'x')),
+                              store.newest("k").revision, [&answered] { answered = true; });
+            loop.run_until([&answered] { return answered; });
+        }
+    });
+    for (int i = 0; i < 20; ++i) {
+        const ReadOnlyView view(folder.data(), ReadOnlyView::Contents::keep);
+        CAPTURE(view.verdict().sentence);
+        CHECK(view.verdict().kind == Verdict::Kind::whole);
+    }
+    done = true;
+    writer.join();
 }
 
 TEST_CASE("a folder is read beside the process that writes there") {

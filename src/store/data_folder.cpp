@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/shell_text.h"
+#include "store/plain_file.h"
 
 namespace muster::store {
 namespace {
@@ -47,7 +48,7 @@ bool is_claimed(const std::string& folder) {
 /// The process that holds a lock on the file; absent when none does. Not for a file that this
 /// process has locked: closing it would let go of that lock.
 std::optional<pid_t> holder_of(const std::string& lock_file) {
-    const int file = open(lock_file.c_str(), O_RDWR | O_CLOEXEC);
+    const int file = open(lock_file.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) return std::nullopt;
     struct flock lock = {};
     lock.l_type = F_WRLCK;
@@ -72,6 +73,8 @@ std::string name_of_process(pid_t process) {
 
 void check_files(const std::string& folder) {
     std::error_code error;
+    if (const std::string what = find_unreadable(folder, false); !what.empty())
+        refuse_folder(folder, explain_unreadable_file(what));
     if (fs::exists(fs::path(folder) / "CURRENT", error)) return;
     if (has_orphaned_files(folder)) {
         refuse_folder(folder, explain_damage(folder, "the file CURRENT is missing"));
@@ -89,10 +92,14 @@ void refuse_folder(const std::string& folder, const std::string& why) {
 void check_room(const std::string& inside, const std::string& folder) {
     constexpr off_t needed = 1 << 20;
     const std::string path = inside + "/room";
-    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    const int error = fd < 0 ? errno : posix_fallocate(fd, 0, needed);
-    if (fd >= 0) close(fd);
-    unlink(path.c_str());
+    // One that a killed process has left. Its name goes, not what it may share with another name.
+    if (PlainFile(path, O_RDONLY | O_NOFOLLOW).is_open()) unlink(path.c_str());
+    const PlainFile file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+    if (!file.is_open() && (file.error() == EINVAL || file.error() == EEXIST))
+        refuse_folder(folder, "the file " + path + " cannot be made (" + file.problem() +
+                                  "); remove what is there");
+    const int error = file.is_open() ? posix_fallocate(file.descriptor(), 0, needed) : file.error();
+    if (file.is_open()) unlink(path.c_str());
     if (error != 0) refuse_folder(folder, explain_disk_fault(folder, error));
 }
 
@@ -183,6 +190,11 @@ std::string explain_disk_fault(const std::string& folder, const rocksdb::Status&
 
 std::string explain_damage(const std::string& folder, const std::string& what) {
     return "the database is damaged (" + what + "); " + what_to_do_about_loss(folder);
+}
+
+std::string explain_early_end(const std::string& folder, std::int64_t readable, std::int64_t read) {
+    return explain_damage(folder, "it was read up to revision " + std::to_string(readable) +
+                                      ", then only up to " + std::to_string(read));
 }
 
 std::string repair_command(const std::string& folder) {

@@ -2,6 +2,7 @@
 // explained.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <rocksdb/status.h>
@@ -43,6 +44,9 @@ std::string explain_disk_fault(const std::string& folder, int error);
 std::string explain_disk_fault(const std::string& folder, const rocksdb::Status& fault);
 /// The same of something that was read and cannot be right.
 std::string explain_damage(const std::string& folder, const std::string& what);
+
+/// The same of a database that ends early in its own logs.
+std::string explain_early_end(const std::string& folder, std::int64_t readable, std::int64_t read);
 
 /// The command that keeps what can be read, as a shell takes it.
 std::string repair_command(const std::string& folder);

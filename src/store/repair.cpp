@@ -19,6 +19,7 @@
 #include "store/disk_format.h"
 #include "store/half_folder.h"
 #include "store/new_store.h"
+#include "store/plain_file.h"
 #include "store/read_only_view.h"
 
 namespace muster::store {
@@ -43,6 +44,7 @@ bool has_records(Kind kind) {
 }
 
 /// Absent when the records cannot be read, or not all; `fault` says why when a table is damaged.
+/// Throws UnreadableError.
 std::optional<Counted> count_of(const ReadOnlyView& view, std::string& fault) {
     if (!has_records(view.verdict().kind)) return std::nullopt;
     Counted counted;
@@ -51,6 +53,8 @@ std::optional<Counted> count_of(const ReadOnlyView& view, std::string& fault) {
             ++counted.records;
             counted.newest = std::max(counted.newest, record.revision);
         });
+    } catch (const UnreadableError&) {
+        throw;
     } catch (const Error& error) {
         fault = error.what();
         return std::nullopt;
@@ -63,6 +67,9 @@ std::optional<Counted> count_of(const ReadOnlyView& view, std::string& fault) {
 class Rebuilt {
 public:
     explicit Rebuilt(const std::string& folder) : half_(folder + ".rebuilt") {
+        // The database would give up what it cannot read, for whatever reason.
+        if (const std::string what = find_unreadable(folder, true); !what.empty())
+            refuse_folder(folder, explain_unreadable_file(what));
         std::error_code failed;
         for (const auto& entry : fs::directory_iterator(folder)) {
             const std::string name = entry.path().filename().string();

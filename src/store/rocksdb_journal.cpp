@@ -88,12 +88,8 @@ void RocksdbJournal::State::open() {
     database.reset(opened);
     must_open(status);
     const std::int64_t revision = newest_revision();
-    if (revision < verdict.readable) {
-        refuse_folder(folder,
-                      explain_damage(folder, "it was read up to revision " +
-                                                 std::to_string(verdict.readable) +
-                                                 ", then only up to " + std::to_string(revision)));
-    }
+    if (revision < verdict.readable)
+        refuse_folder(folder, explain_early_end(folder, verdict.readable, revision));
     sync_logs(folder);
     answered.emplace(folder, revision,
                      [this](int error) { fail(explain_disk_fault(folder, error)); });
