@@ -2,6 +2,7 @@
 #include "apps/store/store_commands.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -44,14 +45,22 @@ std::string count_text(std::size_t objects) {
     return std::to_string(objects) + (objects == 1 ? " object" : " objects");
 }
 
-/// The store of a data folder that is there and may be read. Without a lock: it may be in use.
-std::string store_of(const StoreOptions& options) {
+/// A data folder that is there. Without a lock: it may be in use.
+std::string data_of(const StoreOptions& options) {
     const std::string data = options.data.empty() ? up::usual_data_directory() : options.data;
     struct stat found {};
     if (stat(data.c_str(), &found) != 0)
         refuse("the data folder " + data + " cannot be read: " + reason() +
                "; name it with --data");
     if (!S_ISDIR(found.st_mode)) refuse(data + " is no folder; name the data folder with --data");
+    return data;
+}
+
+/// The store of a data folder, which may be read. Throws Error when it is lost.
+std::string store_of(const StoreOptions& options) {
+    const std::string data = data_of(options);
+    if (const std::string lost = up::explain_lost_store(data); !lost.empty())
+        throw Error(Reason::invalid, lost);
     const std::string folder = fs::absolute(data).lexically_normal().string();
     const std::string store = folder + (folder.ends_with('/') ? "store" : "/store");
     if (access(store.c_str(), R_OK | X_OK) != 0)
@@ -127,9 +136,10 @@ void copy_keys(const std::string& from, const std::string& to) {
     if (!fs::exists(from, failed)) return;
     if (mkdir(to.c_str(), 0700) != 0) refuse("cannot make " + to + ": " + reason());
     for (const auto& entry : fs::directory_iterator(from)) {
-        if (!entry.is_regular_file()) continue;
-        up::write_secret_file(to + "/" + entry.path().filename().string(),
-                              up::read_file(entry.path().string()));
+        if (entry.is_directory()) continue;
+        const auto content = up::read_state_file(entry.path().string());
+        if (!content) refuse("cannot read " + entry.path().string() + ": it is gone");
+        up::write_secret_file(to + "/" + entry.path().filename().string(), *content);
     }
     if (!store::sync_folder(to)) refuse("cannot write " + to + ": " + reason());
 }
@@ -153,9 +163,34 @@ private:
     bool filled_ = false;
 };
 
+/// Above all revisions that can have been given out: nobody writes a thousand times a second from
+/// 1970 on.
+std::int64_t revision_of_now() {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
+int replace_lost(const std::string& folder) {
+    const up::DataDirectory data(folder);
+    const store::Repaired repaired =
+        store::replace_lost_store(data.store_path(), revision_of_now());
+    say(stdout,
+        data.store_path() +
+            ": it is empty, as nothing was there to be kept; the counting goes on at revision " +
+            std::to_string(repaired.revision) +
+            (repaired.damaged_copy.empty() ? ""
+                                           : "; what was there is now " + repaired.damaged_copy));
+    return 0;
+}
+
 }  // namespace
 
 int run_check(const StoreOptions& options) {
+    if (const std::string lost = up::explain_lost_store(data_of(options)); !lost.empty()) {
+        say(stderr, lost);
+        return 1;
+    }
     const std::string folder = store_of(options);
     const ReadOnlyView view(folder, ReadOnlyView::Contents::keep);
     const store::Verdict& verdict = view.verdict();
@@ -229,7 +264,8 @@ int run_import(const StoreOptions& options) {
 }
 
 int run_repair(const StoreOptions& options) {
-    const std::string folder = store_of(options);
+    const std::string data_folder = data_of(options);
+    const bool is_lost = !up::explain_lost_store(data_folder).empty();
     if (!options.accept_loss) {
         const int found = run_check(options);
         if (found != 0)
@@ -238,6 +274,8 @@ int run_repair(const StoreOptions& options) {
                 "the rest is given up");
         return found;
     }
+    if (is_lost) return replace_lost(data_folder);
+    const std::string folder = store_of(options);
     const up::DataDirectory data(fs::path(folder).parent_path().string());
     const store::Repaired repaired = store::repair_store(folder);
     if (repaired.was_whole) {

@@ -60,5 +60,31 @@ TEST_CASE("a backup that cannot be put in its place leaves nothing") {
     CHECK(only_file(folder.path() + "/backups") == "b ");
 }
 
+TEST_CASE("a store that is gone is a loss for every command, until it is accepted") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    make_data(folder.data());
+    const std::string store = folder.data() + "/store";
+    for (const bool is_emptied : {false, true}) {
+        CAPTURE(is_emptied);
+        fs::remove_all(store);
+        if (is_emptied) {
+            fs::create_directory(store);
+            up::write_secret_file(store + "/LOCK", "");
+            up::write_secret_file(folder.data() + "/kubeconfig", "x");
+        }
+        CHECK(run_check({folder.data(), "", false}) == 1);
+        CHECK(run_repair({folder.data(), "", false}) == 1);
+        CHECK_THROWS_WITH_AS(run_export({folder.data(), folder.path() + "/x", false}),
+                             doctest::Contains("its objects are lost"), Error);
+        CHECK_THROWS_WITH_AS(run_backup({folder.data(), folder.path() + "/x", false}),
+                             doctest::Contains("its objects are lost"), Error);
+        CHECK(run_repair({folder.data(), "", true}) == 0);
+        CHECK(run_check({folder.data(), "", false}) == 0);
+        const store::ReadOnlyView view(store, store::ReadOnlyView::Contents::keep);
+        CHECK(view.verdict().readable > 1'790'000'000'000);
+        CHECK(fs::exists(store + ".damaged-1") == is_emptied);
+    }
+}
+
 }  // namespace
 }  // namespace muster::storage

@@ -414,6 +414,8 @@ int wait_for_signal(const sigset_t& signals) {
 
 int run_up(const UpOptions& options) {
     DataDirectory data(options.data.empty() ? usual_data_directory() : options.data);
+    if (const std::string lost = explain_lost_store(data.path()); !lost.empty())
+        throw Error(Reason::invalid, lost);
     const Prepared prepared = prepare(options, data);
     // Before there are threads: it makes namespaces.
     const std::unique_ptr<agent::Network> network = agent::Network::open(data.path());

@@ -146,6 +146,14 @@ FolderClaim::~FolderClaim() {
     claims().names.erase(name_);
 }
 
+bool has_database(const std::string& folder) {
+    struct stat found {};
+    if (lstat((folder + "/CURRENT").c_str(), &found) == 0 || errno != ENOENT) return true;
+    std::error_code failed;
+    const fs::directory_iterator readable(folder, failed);
+    return (failed && failed.value() != ENOENT) || has_orphaned_files(folder);
+}
+
 bool has_orphaned_files(const std::string& folder) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(folder, error)) {

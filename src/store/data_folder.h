@@ -57,6 +57,9 @@ std::string what_to_do_about_loss(const std::string& folder);
 /// The one sentence that refuses a folder. Always throws.
 [[noreturn]] void refuse_folder(const std::string& folder, const std::string& why);
 
+/// Whether there is a database, sound or damaged, or may be one that cannot be seen.
+bool has_database(const std::string& folder);
+
 /// Whether files of a database are there that a folder without CURRENT cannot have by itself: a
 /// process that ends while it makes a database leaves none of them.
 bool has_orphaned_files(const std::string& folder);

@@ -14,6 +14,7 @@
 #include <rocksdb/db.h>
 
 #include "base/error.h"
+#include "base/verify.h"
 #include "store/answered_file.h"
 #include "store/data_folder.h"
 #include "store/disk_format.h"
@@ -187,6 +188,21 @@ Repaired repair_store(const std::string& folder) {
     }
     view = nullptr;
     put_in_place(folder, done.damaged_copy);
+    return done;
+}
+
+Repaired replace_lost_store(const std::string& folder, std::int64_t revision) {
+    VERIFY(!has_database(folder));
+    if (is_in_use(folder)) prepare_data_folder(folder);  // It says who has it.
+    const FolderClaim claim(folder);
+    Repaired done;
+    done.revision = revision;
+    std::error_code failed;
+    const bool is_free = !fs::exists(folder, failed) ||
+                         (fs::is_directory(folder, failed) && fs::is_empty(folder, failed));
+    if (!is_free) done.damaged_copy = free_name(folder);
+    NewStore(is_free ? folder : done.damaged_copy).finish(revision);
+    if (!is_free) put_in_place(folder, done.damaged_copy);
     return done;
 }
 
