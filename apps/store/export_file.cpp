@@ -105,6 +105,12 @@ api::Value object_of(const Lines& lines, std::string_view text) {
     return value;
 }
 
+void check_revision(const Lines& lines, std::int64_t revision) {
+    if (revision > store::revision_max)
+        lines.fail("the revision " + std::to_string(revision) + " is above " +
+                   std::to_string(store::revision_max) + ", where no Muster counts to");
+}
+
 /// The value's bytes are all that follows `"value":`, up to the line's last brace.
 store::Record record_of(const Lines& lines, const std::string& line) {
     const api::Value object = object_of(lines, line);
@@ -113,6 +119,7 @@ store::Record record_of(const Lines& lines, const std::string& line) {
     if (!key.is_string() || key.text().empty() || !revision.is_integer() ||
         revision.as_integer() < 1)
         lines.fail("it has no key, or no revision above 0");
+    check_revision(lines, revision.as_integer());
     store::Record record{key.text(), nullptr, revision.as_integer()};
     const std::string head =
         "{\"key\":" + quoted(record.key) + ",\"revision\":" + std::to_string(record.revision) + ",";
@@ -169,7 +176,7 @@ void ExportWriter::finish() {
 }
 
 ExportTotals read_export(const Source& source, const std::string& name,
-                         const std::function<void(store::Record)>& load) {
+                         const std::function<void(store::Record)>& load, const Check& check) {
     Lines lines(source, name);
     Sha256 hash;
     ExportTotals totals;
@@ -181,6 +188,7 @@ ExportTotals read_export(const Source& source, const std::string& name,
     if (!first["revision"].is_integer() || first["revision"].as_integer() < 0)
         lines.fail("the revision of the export is missing");
     totals.revision = first["revision"].as_integer();
+    check_revision(lines, totals.revision);
     std::string last_key;
     for (;;) {
         hash.add(*line);
@@ -192,6 +200,8 @@ ExportTotals read_export(const Source& source, const std::string& name,
         if (record.key <= last_key) lines.fail("the keys are not in order");
         if (record.revision > totals.revision)
             lines.fail("the revision is above that of the export");
+        const std::string problem = check ? check(record) : "";
+        if (!problem.empty()) lines.fail("key " + quoted(record.key) + ": " + problem);
         last_key = record.key;
         ++totals.objects;
         load(std::move(record));

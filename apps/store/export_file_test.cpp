@@ -79,6 +79,17 @@ TEST_CASE("a value as deep as the parser reads is read back") {
     }
 }
 
+TEST_CASE("revisions beyond those that are counted are refused with their line") {
+    CHECK(refusal(export_of({{"/a", make_bytes("{}"), 3}}, store::revision_max)).empty());
+    const std::int64_t above = store::revision_max + 1;
+    CHECK(refusal(export_of({{"/a", make_bytes("{}"), 3}}, above))
+              .starts_with("error: FILE, line 1: the revision 9007199254740993 is above "));
+    const std::string text =
+        "{\"format\":\"muster export 1\",\"revision\":9}\n"
+        "{\"key\":\"/a\",\"revision\":9223372036854775807,\"value\":{}}\n";
+    CHECK(refusal(text).starts_with("error: FILE, line 2: the revision 9223372036854775807 is "));
+}
+
 TEST_CASE("an export that is cut off anywhere is refused") {
     const std::string text = export_of(records, 9);
     for (std::size_t size = 0; size < text.size(); ++size) {

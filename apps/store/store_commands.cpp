@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apiserver/stored_problem.h"
 #include "apps/store/export_file.h"
 #include "apps/up/data_directory.h"
 #include "base/error.h"
@@ -255,7 +256,10 @@ int run_import(const StoreOptions& options) {
     store::NewStore target(folder.data().store_path());
     const ExportTotals totals = read_export(
         [&file] { return file.read_some(); }, options.file == "-" ? "standard input" : options.file,
-        [&target](const store::Record& record) { target.put(record); });
+        [&target](const store::Record& record) { target.put(record); },
+        [](const store::Record& record) {
+            return apiserver::stored_problem(record.key, *record.value);
+        });
     target.finish(totals.revision);
     folder.keep();
     say(stdout, "imported " + count_text(totals.objects) + " as of revision " +

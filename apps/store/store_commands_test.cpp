@@ -2,10 +2,12 @@
 #include "apps/store/store_commands.h"
 
 #include <filesystem>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include "apps/store/export_file.h"
 #include "apps/up/data_directory.h"
 #include "base/error.h"
 #include "store/new_store.h"
@@ -58,6 +60,36 @@ TEST_CASE("a backup that cannot be put in its place leaves nothing") {
     fs::create_symlink("nowhere", folder.path() + "/backups/b");
     CHECK_THROWS_AS(run_backup({folder.data(), folder.path() + "/backups/b", false}), Error);
     CHECK(only_file(folder.path() + "/backups") == "b ");
+}
+
+TEST_CASE("what no server can serve is not imported, and the line is named") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    const std::string good =
+        R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}})";
+    const std::pair<const char*, std::string> faults[] = {
+        {"/core/configmaps/default/b", good},
+        {"/core/configmaps/default/a", "[1]"},
+        {"/core/configmaps/default/a", ""},
+        {"/core/configmaps//a", good},
+        {"/nonsense", good},
+    };
+    const std::string file = folder.path() + "/export";
+    const auto write = [&file](const std::string& key, const std::string& value) {
+        std::string text;
+        ExportWriter writer([&text](std::string_view more) { text += more; }, 9);
+        writer.put({key, make_bytes(value), 3});
+        writer.finish();
+        up::write_secret_file(file, text);
+    };
+    for (const auto& [key, value] : faults) {
+        CAPTURE(key);
+        write(key, value);
+        CHECK_THROWS_WITH_AS(run_import({folder.data(), file, false}),
+                             doctest::Contains((file + ", line 2: key \"" + key).c_str()), Error);
+        CHECK(!fs::exists(folder.data()));
+    }
+    write("/core/configmaps/default/a", good);
+    CHECK(run_import({folder.data(), file, false}) == 0);
 }
 
 TEST_CASE("a store that is gone is a loss for every command, until it is accepted") {

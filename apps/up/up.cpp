@@ -324,12 +324,22 @@ void Parts::write_kubeconfig() const {
 }
 
 void Parts::start() {
-    started_ = true;
     std::promise<void> bootstrapped;
-    state_loop_.post(
-        [this, &bootstrapped] { server_->bootstrap([&] { bootstrapped.set_value(); }); });
+    state_loop_.post([this, &bootstrapped] {
+        try {
+            server_->bootstrap([&bootstrapped] { bootstrapped.set_value(); });
+        } catch (const std::exception&) {
+            bootstrapped.set_exception(std::current_exception());
+        }
+    });
     state_loop_.start("state");
-    bootstrapped.get_future().wait();
+    try {
+        bootstrapped.get_future().get();
+    } catch (const std::exception&) {
+        state_loop_.stop();
+        throw;
+    }
+    started_ = true;
     control_loop_.gather(control_bundle);
     control_loop_.start("control");
     agent_loop_.start("agent");

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 
@@ -126,8 +125,7 @@ void put_in_place(const std::string& folder, const std::string& kept) {
 
 /// Above all that were given out.
 std::int64_t revision_after(const std::string& folder, std::int64_t given_out) {
-    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-    if (given_out > most - revisions_skipped_by_repair) {
+    if (given_out > revision_max - revisions_skipped_by_repair) {
         refuse_folder(folder, "its highest revision is " + std::to_string(given_out) +
                                   ", and there are none left to go on with; restore a backup");
     }

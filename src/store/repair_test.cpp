@@ -90,7 +90,7 @@ TEST_CASE("without room a repair and a new store end in words and leave nothing 
 
 TEST_CASE("after a repair the counting goes on above every record that was kept") {
     const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
-    for (const std::int64_t highest : {std::int64_t{3'000'000}, std::int64_t{1} << 62}) {
+    for (const std::int64_t highest : {std::int64_t{3'000'000}, std::int64_t{1} << 52}) {
         fs::remove_all(folder.data());
         {
             NewStore target(folder.data());
