@@ -57,6 +57,7 @@ private:
     int file_ = -1;
     int slot_ = 0;
     Failed failed_;
+    // Of the two flags: `write` is called on the writer's thread, and `syncer_` waits for it.
     std::mutex mutex_;
     std::condition_variable changed_;
     bool unsynced_ = false;

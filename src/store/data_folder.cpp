@@ -23,7 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folders that this process has open.
+/// The folders that this process has open. One for the process, as the database's lock is: that is
+/// the process's too, so a second opening would get it again, and closing any descriptor of the
+/// file LOCK would let go of it. Guarded, as stores are opened and looked at on any thread.
 struct Claims {
     std::mutex mutex;
     std::set<std::string, std::less<>> names;
