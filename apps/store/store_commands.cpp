@@ -48,7 +48,7 @@ std::string count_text(std::size_t objects) {
 
 /// A data folder that is there. Without a lock: it may be in use.
 std::string data_of(const StoreOptions& options) {
-    const std::string data = options.data.empty() ? up::usual_data_directory() : options.data;
+    std::string data = options.data.empty() ? up::usual_data_directory() : options.data;
     struct stat found {};
     if (stat(data.c_str(), &found) != 0)
         refuse("the data folder " + data + " cannot be read: " + reason() +
@@ -63,7 +63,7 @@ std::string store_of(const StoreOptions& options) {
     if (const std::string lost = up::explain_lost_store(data); !lost.empty())
         throw Error(Reason::invalid, lost);
     const std::string folder = fs::absolute(data).lexically_normal().string();
-    const std::string store = folder + (folder.ends_with('/') ? "store" : "/store");
+    std::string store = folder + (folder.ends_with('/') ? "store" : "/store");
     if (access(store.c_str(), R_OK | X_OK) != 0)
         refuse("the data folder " + data + " has no store that can be read: " + reason());
     return store;
