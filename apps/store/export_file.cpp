@@ -49,9 +49,12 @@ std::string quoted(std::string_view text) {
     return api::to_json(api::Value(std::string(text)));
 }
 
+bool is_json(const std::string& text) {
+    return std::holds_alternative<api::Parsed>(api::parse_json(text));
+}
+
 bool is_json_line(const std::string& text) {
-    return text.starts_with('{') && text.find('\n') == std::string::npos &&
-           std::holds_alternative<api::Parsed>(api::parse_json(text));
+    return text.starts_with('{') && text.find('\n') == std::string::npos && is_json(text);
 }
 
 /// The lines of a text, one at a time.
@@ -102,6 +105,12 @@ api::Value object_of(const Lines& lines, std::string_view text) {
     return value;
 }
 
+void check_revision(const Lines& lines, std::int64_t revision) {
+    if (revision > store::revision_max)
+        lines.fail("the revision " + std::to_string(revision) + " is above " +
+                   std::to_string(store::revision_max) + ", where no Muster counts to");
+}
+
 /// The value's bytes are all that follows `"value":`, up to the line's last brace.
 store::Record record_of(const Lines& lines, const std::string& line) {
     const api::Value object = object_of(lines, line);
@@ -110,6 +119,7 @@ store::Record record_of(const Lines& lines, const std::string& line) {
     if (!key.is_string() || key.text().empty() || !revision.is_integer() ||
         revision.as_integer() < 1)
         lines.fail("it has no key, or no revision above 0");
+    check_revision(lines, revision.as_integer());
     store::Record record{key.text(), nullptr, revision.as_integer()};
     const std::string head =
         "{\"key\":" + quoted(record.key) + ",\"revision\":" + std::to_string(record.revision) + ",";
@@ -150,9 +160,13 @@ void ExportWriter::line(const std::string& text) {
 
 void ExportWriter::put(const store::Record& record) {
     const std::string& value = *record.value;
-    line("{\"key\":" + quoted(record.key) + ",\"revision\":" + std::to_string(record.revision) +
-         (is_json_line(value) ? ",\"value\":" + value + "}\n"
-                              : ",\"bytes\":\"" + to_base64(value) + "\"}\n"));
+    const std::string head =
+        "{\"key\":" + quoted(record.key) + ",\"revision\":" + std::to_string(record.revision);
+    std::string text = head + ",\"value\":" + value + "}";
+    // The line is a level deeper than the value, which may be as deep as is read.
+    if (!is_json_line(value) || !is_json(text))
+        text = head + ",\"bytes\":\"" + to_base64(value) + "\"}";
+    line(text + "\n");
     ++objects_;
 }
 
@@ -162,7 +176,7 @@ void ExportWriter::finish() {
 }
 
 ExportTotals read_export(const Source& source, const std::string& name,
-                         const std::function<void(store::Record)>& load) {
+                         const std::function<void(store::Record)>& load, const Check& check) {
     Lines lines(source, name);
     Sha256 hash;
     ExportTotals totals;
@@ -174,6 +188,7 @@ ExportTotals read_export(const Source& source, const std::string& name,
     if (!first["revision"].is_integer() || first["revision"].as_integer() < 0)
         lines.fail("the revision of the export is missing");
     totals.revision = first["revision"].as_integer();
+    check_revision(lines, totals.revision);
     std::string last_key;
     for (;;) {
         hash.add(*line);
@@ -185,6 +200,8 @@ ExportTotals read_export(const Source& source, const std::string& name,
         if (record.key <= last_key) lines.fail("the keys are not in order");
         if (record.revision > totals.revision)
             lines.fail("the revision is above that of the export");
+        const std::string problem = check ? check(record) : "";
+        if (!problem.empty()) lines.fail("key " + quoted(record.key) + ": " + problem);
         last_key = record.key;
         ++totals.objects;
         load(std::move(record));

@@ -20,7 +20,8 @@ namespace muster::storage {
 ///     stored...}}
 ///     {"objects":1,"sha256":"..."}
 ///
-/// A value that is not one line of JSON stands as `"bytes":"...base64..."`.
+/// A value that is not one line of JSON, or too deep for one more level, stands as
+/// `"bytes":"...base64..."`.
 class ExportWriter {
 public:
     using Sink = std::function<void(std::string_view text)>;
@@ -53,9 +54,13 @@ struct ExportTotals {
 /// Gives the next piece of a text; empty at its end.
 using Source = std::function<std::string()>;
 
+/// Why a record is none to be taken; empty: it is taken.
+using Check = std::function<std::string(const store::Record&)>;
+
 /// Reads an export to its end; `load` gets each record. Throws Error that names the line and what
-/// is wrong: cut off, changed, of another format.
+/// is wrong: cut off, changed, of another format, of revisions that nobody counts to, or what
+/// `check` says.
 ExportTotals read_export(const Source& source, const std::string& name,
-                         const std::function<void(store::Record)>& load);
+                         const std::function<void(store::Record)>& load, const Check& check = {});
 
 }  // namespace muster::storage

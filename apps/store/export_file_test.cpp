@@ -67,6 +67,29 @@ TEST_CASE("an export is read back byte by byte") {
     }
 }
 
+TEST_CASE("a value as deep as the parser reads is read back") {
+    for (const std::size_t depth : {997U, 998U, 999U, 1000U, 1001U}) {
+        CAPTURE(depth);
+        const std::string value =
+            "{\"a\":" + std::string(depth - 1, '[') + std::string(depth - 1, ']') + "}";
+        std::string read;
+        read_export(pieces_of(export_of({{"/a", make_bytes(value), 1}}, 1), 100'000), "FILE",
+                    [&read](const Record& record) { read = *record.value; });
+        CHECK(read == value);
+    }
+}
+
+TEST_CASE("revisions beyond those that are counted are refused with their line") {
+    CHECK(refusal(export_of({{"/a", make_bytes("{}"), 3}}, store::revision_max)).empty());
+    const std::int64_t above = store::revision_max + 1;
+    CHECK(refusal(export_of({{"/a", make_bytes("{}"), 3}}, above))
+              .starts_with("error: FILE, line 1: the revision 9007199254740993 is above "));
+    const std::string text =
+        "{\"format\":\"muster export 1\",\"revision\":9}\n"
+        "{\"key\":\"/a\",\"revision\":9223372036854775807,\"value\":{}}\n";
+    CHECK(refusal(text).starts_with("error: FILE, line 2: the revision 9223372036854775807 is "));
+}
+
 TEST_CASE("an export that is cut off anywhere is refused") {
     const std::string text = export_of(records, 9);
     for (std::size_t size = 0; size < text.size(); ++size) {

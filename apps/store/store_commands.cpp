@@ -2,6 +2,7 @@
 #include "apps/store/store_commands.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -11,9 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apiserver/stored_problem.h"
 #include "apps/store/export_file.h"
 #include "apps/up/data_directory.h"
 #include "base/error.h"
+#include "base/shell_text.h"
+#include "store/data_folder.h"
+#include "store/half_folder.h"
 #include "store/new_store.h"
 #include "store/read_only_view.h"
 #include "store/repair.h"
@@ -41,16 +46,24 @@ std::string count_text(std::size_t objects) {
     return std::to_string(objects) + (objects == 1 ? " object" : " objects");
 }
 
-/// The store of a data folder that is there and may be read. Without a lock: it may be in use.
-std::string store_of(const StoreOptions& options) {
-    const std::string data = options.data.empty() ? up::usual_data_directory() : options.data;
+/// A data folder that is there. Without a lock: it may be in use.
+std::string data_of(const StoreOptions& options) {
+    std::string data = options.data.empty() ? up::usual_data_directory() : options.data;
     struct stat found {};
     if (stat(data.c_str(), &found) != 0)
         refuse("the data folder " + data + " cannot be read: " + reason() +
                "; name it with --data");
     if (!S_ISDIR(found.st_mode)) refuse(data + " is no folder; name the data folder with --data");
+    return data;
+}
+
+/// The store of a data folder, which may be read. Throws Error when it is lost.
+std::string store_of(const StoreOptions& options) {
+    const std::string data = data_of(options);
+    if (const std::string lost = up::explain_lost_store(data); !lost.empty())
+        throw Error(Reason::invalid, lost);
     const std::string folder = fs::absolute(data).lexically_normal().string();
-    const std::string store = folder + (folder.ends_with('/') ? "store" : "/store");
+    std::string store = folder + (folder.ends_with('/') ? "store" : "/store");
     if (access(store.c_str(), R_OK | X_OK) != 0)
         refuse("the data folder " + data + " has no store that can be read: " + reason());
     return store;
@@ -124,36 +137,13 @@ void copy_keys(const std::string& from, const std::string& to) {
     if (!fs::exists(from, failed)) return;
     if (mkdir(to.c_str(), 0700) != 0) refuse("cannot make " + to + ": " + reason());
     for (const auto& entry : fs::directory_iterator(from)) {
-        if (!entry.is_regular_file()) continue;
-        up::write_secret_file(to + "/" + entry.path().filename().string(),
-                              up::read_file(entry.path().string()));
+        if (entry.is_directory()) continue;
+        const auto content = up::read_state_file(entry.path().string());
+        if (!content) refuse("cannot read " + entry.path().string() + ": it is gone");
+        up::write_secret_file(to + "/" + entry.path().filename().string(), *content);
     }
+    if (!store::sync_folder(to)) refuse("cannot write " + to + ": " + reason());
 }
-
-/// Removed unless it was put in its place.
-class HalfFolder {
-public:
-    explicit HalfFolder(std::string path) : path_(std::move(path)) {
-        std::error_code failed;
-        fs::remove_all(path_, failed);
-    }
-    ~HalfFolder() {
-        std::error_code failed;
-        if (!path_.empty()) fs::remove_all(path_, failed);
-    }
-    HalfFolder(const HalfFolder&) = delete;
-    HalfFolder& operator=(const HalfFolder&) = delete;
-
-    const std::string& path() const { return path_; }
-    void put_at(const std::string& place) {
-        if (rename(path_.c_str(), place.c_str()) != 0)
-            refuse("cannot make " + place + ": " + reason());
-        path_.clear();
-    }
-
-private:
-    std::string path_;
-};
 
 /// A data folder that gets a store now. If it does not, and has nothing else in it, it goes again:
 /// else `muster up` would start on it as on a new one.
@@ -174,13 +164,39 @@ private:
     bool filled_ = false;
 };
 
+/// Above all revisions that can have been given out: nobody writes a thousand times a second from
+/// 1970 on.
+std::int64_t revision_of_now() {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
+int replace_lost(const std::string& folder) {
+    const up::DataDirectory data(folder);
+    const store::Repaired repaired =
+        store::replace_lost_store(data.store_path(), revision_of_now());
+    say(stdout,
+        data.store_path() +
+            ": it is empty, as nothing was there to be kept; the counting goes on at revision " +
+            std::to_string(repaired.revision) +
+            (repaired.damaged_copy.empty() ? ""
+                                           : "; what was there is now " + repaired.damaged_copy));
+    return 0;
+}
+
 }  // namespace
 
 int run_check(const StoreOptions& options) {
+    if (const std::string lost = up::explain_lost_store(data_of(options)); !lost.empty()) {
+        say(stderr, lost);
+        return 1;
+    }
     const std::string folder = store_of(options);
     const ReadOnlyView view(folder, ReadOnlyView::Contents::keep);
     const store::Verdict& verdict = view.verdict();
     if (verdict.kind == Kind::empty) refuse("there is no database in " + folder);
+    if (verdict.kind == Kind::unreadable) throw Error(Reason::invalid, verdict.sentence);
     if (!verdict.sentence.empty()) {
         say(stderr, verdict.sentence);
         return 1;
@@ -215,7 +231,7 @@ int run_backup(const StoreOptions& options) {
     if (options.file.empty() || failed) refuse("name a new folder for the backup");
     if (fs::exists(place, failed) && !(fs::is_directory(place, failed) && fs::is_empty(place)))
         refuse(place + " is not empty; name a new or empty folder");
-    HalfFolder half(place + ".new");
+    store::HalfFolder half(place);
     std::size_t objects = 0;
     {
         const up::DataDirectory data(half.path());
@@ -227,10 +243,10 @@ int run_backup(const StoreOptions& options) {
         });
         target.finish(view->verdict().readable);
     }
-    half.put_at(place);
+    half.put();
     say(stdout, "backed up " + count_text(objects) + " as of revision " +
                     std::to_string(view->verdict().readable) + "; start from it with `muster up " +
-                    "--data " + place + "`");
+                    "--data " + shell_quoted(place) + "`");
     return 0;
 }
 
@@ -240,7 +256,10 @@ int run_import(const StoreOptions& options) {
     store::NewStore target(folder.data().store_path());
     const ExportTotals totals = read_export(
         [&file] { return file.read_some(); }, options.file == "-" ? "standard input" : options.file,
-        [&target](const store::Record& record) { target.put(record); });
+        [&target](const store::Record& record) { target.put(record); },
+        [](const store::Record& record) {
+            return apiserver::stored_problem(record.key, *record.value);
+        });
     target.finish(totals.revision);
     folder.keep();
     say(stdout, "imported " + count_text(totals.objects) + " as of revision " +
@@ -249,7 +268,8 @@ int run_import(const StoreOptions& options) {
 }
 
 int run_repair(const StoreOptions& options) {
-    const std::string folder = store_of(options);
+    const std::string data_folder = data_of(options);
+    const bool is_lost = !up::explain_lost_store(data_folder).empty();
     if (!options.accept_loss) {
         const int found = run_check(options);
         if (found != 0)
@@ -258,6 +278,8 @@ int run_repair(const StoreOptions& options) {
                 "the rest is given up");
         return found;
     }
+    if (is_lost) return replace_lost(data_folder);
+    const std::string folder = store_of(options);
     const up::DataDirectory data(fs::path(folder).parent_path().string());
     const store::Repaired repaired = store::repair_store(folder);
     if (repaired.was_whole) {

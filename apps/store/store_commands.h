@@ -19,11 +19,12 @@ struct StoreOptions {
 int run_check(const StoreOptions& options);
 /// All objects as lines of JSON.
 int run_export(const StoreOptions& options);
-/// A new folder from which `muster up --data` starts: the store and the keys.
+/// A new folder from which `muster up --data` starts: the store and the keys. On the disk when it
+/// returns.
 int run_backup(const StoreOptions& options);
 /// Into a data folder without a store.
 int run_import(const StoreOptions& options);
-/// Keeps what can be read; without `accept_loss` it only says what that would be.
+/// Keeps what can be read; without `accept_loss` it is run_check, and changes nothing.
 int run_repair(const StoreOptions& options);
 
 }  // namespace muster::storage

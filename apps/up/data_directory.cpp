@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "store/data_folder.h"
+#include "store/plain_file.h"
 
 namespace muster::up {
 namespace {
@@ -21,6 +23,7 @@ namespace {
 /// Its presence says that a folder is ours.
 constexpr const char* marker = "muster-data";
 constexpr const char* lock_name = "lock";
+constexpr std::size_t state_file_bytes_max = 1 << 20;
 constexpr const char* marker_text = "This folder holds the state of Muster. Format 1.\n";
 constexpr Duration server_valid = hours(24 * 3650);
 constexpr Duration client_valid = hours(24 * 365);
@@ -95,17 +98,48 @@ std::string absolute(const std::string& path) {
 
 int lock(const std::string& folder) {
     const std::string path = folder + "/" + lock_name;
-    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0) refuse("cannot write to the data folder " + folder + ": " + reason());
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
-    close(fd);
+    store::PlainFile file(path, O_RDWR | O_CREAT);
+    if (!file.is_open() && file.error() == EINVAL)
+        refuse("the data folder " + folder + ": its file " + lock_name + " cannot be opened (" +
+               file.problem() + "); remove what is there");
+    if (!file.is_open())
+        refuse("cannot write to the data folder " + folder + ": " + file.problem());
+    if (flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) return file.release();
     refuse("the data folder " + folder +
            " is in use by another Muster; stop that one, or choose another folder with --data");
 }
 
 net::KeyPair read_pair(const std::string& base) {
-    if (!file_exists(base + ".crt") || !file_exists(base + ".key")) return {};
-    return {read_file(base + ".crt"), read_file(base + ".key")};
+    return {read_state_file(base + ".crt").value_or(""),
+            read_state_file(base + ".key").value_or("")};
+}
+
+/// The authority; empty when there is none yet. Throws Error that says which part is missing.
+net::KeyPair read_authority(const std::string& folder) {
+    const auto certificate = read_state_file(folder + "/ca.crt");
+    const auto key = read_state_file(folder + "/ca.key");
+    if (!certificate && !key) return {};
+    // The key alone is what an ended start leaves, before anything is signed with it.
+    const bool has_signed =
+        file_exists(folder + "/server.crt") || file_exists(folder + "/admin.crt");
+    if (!certificate && !has_signed) return {};
+    net::KeyPair authority{certificate.value_or(""), key.value_or("")};
+    if (certificate && key && net::is_intact(authority, *certificate)) return authority;
+    const std::string what = !certificate ? ": ca.crt is missing"
+                             : !key       ? ": ca.key is missing"
+                                          : "";
+    refuse("the certificate authority in " + folder + " is damaged" + what +
+           "; restore ca.crt and ca.key from a backup, or remove both to get new ones (then all "
+           "kubeconfigs and certificates must be given out again)");
+}
+
+std::string read_signing_key(const std::string& path) {
+    if (!file_exists(path)) write_secret_file(path, net::make_signing_key());
+    std::string key = read_state_file(path).value_or("");
+    if (net::is_signing_key(key)) return key;
+    refuse("the file " + path +
+           " is damaged: it is no private EC P-256 key; restore it from a backup, or remove it to "
+           "get a new one (then all tokens of service accounts must be given out again)");
 }
 
 void write_pair(const std::string& base, const net::KeyPair& pair) {
@@ -144,6 +178,35 @@ std::string read_file(const std::string& path) {
     return text;
 }
 
+std::optional<std::string> read_state_file(const std::string& path) {
+    const store::PlainFile file(path, O_RDONLY);
+    if (!file.is_open() && file.error() == ENOENT) return std::nullopt;
+    if (!file.is_open()) refuse("cannot read " + path + ": " + file.problem());
+    std::string text;
+    char buffer[8192];
+    ssize_t got = 0;
+    while ((got = read(file.descriptor(), buffer, sizeof buffer)) > 0) {
+        text.append(buffer, static_cast<std::size_t>(got));
+        if (text.size() > state_file_bytes_max)
+            refuse("cannot read " + path + ": it is too large to be a file of Muster's");
+    }
+    if (got < 0) refuse("cannot read " + path + ": " + reason());
+    return text;
+}
+
+std::string explain_lost_store(const std::string& data) {
+    const std::string folder = absolute(data);
+    const std::string store = folder + "/store";
+    if (!file_exists(folder + "/" + marker) || store::has_database(store)) return "";
+    // The folder `store` is made before the keys, and filled before the kubeconfig is written.
+    const bool was_served = file_exists(folder + "/kubeconfig") ||
+                            (!file_exists(store) && file_exists(folder + "/pki"));
+    if (!was_served) return "";
+    return "data folder " + folder + ": its objects are lost, as " + store + " is " +
+           (file_exists(store) ? "empty" : "missing") +
+           "; restore a backup, or start without any object after " + store::repair_command(store);
+}
+
 void write_secret_file(const std::string& path, const std::string& text) {
     const std::string half = path + ".new";
     unlink(half.c_str());
@@ -175,7 +238,8 @@ DataDirectory::DataDirectory(const std::string& path) : path_(absolute(path)) {
                    " is not empty and not a data folder of Muster; choose another one with --data");
         chmod(path_.c_str(), 0700);  // Empty, and ours from here on.
         write_secret_file(mark, marker_text);
-    } else if (read_file(mark) != marker_text) {
+        make_private_folder(store_path());
+    } else if (read_state_file(mark) != marker_text) {
         refuse("the data folder " + path_ +
                " was written by another version of Muster; choose "
                "another one with --data");
@@ -192,11 +256,13 @@ void DataDirectory::remove_if_empty() const {
     std::error_code failed;
     for (const auto& entry : fs::directory_iterator(path_, failed)) {
         const std::string name = entry.path().filename().string();
-        if (name != marker && name != lock_name) return;
+        const bool is_ours = name == marker || name == lock_name;
+        if (!is_ours && !(entry.path() == store_path() && fs::is_empty(entry.path(), failed)))
+            return;
     }
     if (failed) return;
-    for (const char* name : {marker, lock_name})
-        fs::remove(path_ + "/" + name, failed);
+    for (const std::string& name : {std::string(marker), std::string(lock_name), store_path()})
+        fs::remove(fs::path(path_) / name, failed);
     if (!was_there_) fs::remove(path_, failed);
 }
 
@@ -204,11 +270,8 @@ Keys load_keys(const DataDirectory& data, const net::Subject& server, Time now) 
     const std::string folder = data.path() + "/pki";
     make_private_folder(folder);
     Keys keys;
-    keys.authority = read_pair(folder + "/ca");
-    if (!net::is_intact(keys.authority, keys.authority.certificate_pem)) {
-        if (!keys.authority.certificate_pem.empty())
-            refuse("the certificate authority in " + folder +
-                   " is damaged; restore ca.crt and ca.key, or remove both to get new ones");
+    keys.authority = read_authority(folder);
+    if (keys.authority.certificate_pem.empty()) {
         keys.authority = net::make_authority("muster-ca", now);
         write_pair(folder + "/ca", keys.authority);
     }
@@ -226,9 +289,7 @@ Keys load_keys(const DataDirectory& data, const net::Subject& server, Time now) 
         keys.admin = net::make_client_certificate(keys.authority, admin, now, client_valid);
         write_pair(folder + "/admin", keys.admin);
     }
-    const std::string signing = folder + "/service-accounts.key";
-    if (!file_exists(signing)) write_secret_file(signing, net::make_signing_key());
-    keys.token_signing_key = read_file(signing);
+    keys.token_signing_key = read_signing_key(folder + "/service-accounts.key");
     return keys;
 }
 

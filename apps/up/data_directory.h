@@ -2,6 +2,7 @@
 // and where the parts keep theirs.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/time.h"
@@ -18,6 +19,14 @@ void write_secret_file(const std::string& path, const std::string& text);
 /// The content of a file. Throws Error that names the file.
 std::string read_file(const std::string& path);
 bool file_exists(const std::string& path);
+
+/// The content of a file of a data folder; absent when there is none. Throws Error that names it
+/// when it cannot be read, or is no file of a reasonable size: no named pipe is waited for.
+std::optional<std::string> read_state_file(const std::string& path);
+
+/// A data folder that a Muster has used and whose store is gone: in one sentence what is lost and
+/// what to do. Empty of every other folder: also of one that is new, or none.
+std::string explain_lost_store(const std::string& data);
 
 /// A folder of state, made when it is not there, locked as long as this lives. Only one process can
 /// have it.
@@ -53,7 +62,8 @@ struct Keys {
 };
 
 /// Reads the keys below pki/, making what is missing, is about to expire, or no longer names
-/// everything in `server`.
+/// everything in `server`. Throws Error when a part of the authority is missing or damaged, or the
+/// signing key is no key: new ones would shut out everybody who has something of the old ones.
 Keys load_keys(const DataDirectory& data, const net::Subject& server, Time now);
 
 }  // namespace muster::up

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -82,6 +83,109 @@ TEST_CASE("another program's folder is refused and left as it was") {
     CHECK(std::filesystem::exists(scratch.path + "/theirs"));
     write_secret_file(scratch.path + "/file", "x");
     CHECK(problem_of(scratch.path + "/file").find("cannot") != std::string::npos);
+}
+
+namespace {
+
+/// What is said to the one who starts; empty when it may start.
+std::string keys_problem(const DataDirectory& data) {
+    try {
+        load_keys(data, {}, Time{1'790'000'000'000'000'000});
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+bool says(const std::string& sentence, std::string_view words) {
+    return sentence.find(words) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("half an authority is not replaced by a new one, nor a signing key that is none") {
+    namespace fs = std::filesystem;
+    const Scratch scratch;
+    const DataDirectory data(scratch.path + "/state");
+    const std::string pki = data.path() + "/pki";
+    REQUIRE(keys_problem(data).empty());
+    const std::string authority = read_file(pki + "/ca.crt");
+    for (const std::string name : {"ca.key", "ca.crt"}) {
+        fs::rename(pki + "/" + name, pki + "/away");
+        CHECK(says(keys_problem(data), pki + " is damaged: " + name + " is missing; restore"));
+        write_secret_file(pki + "/" + name, "");
+        CHECK(says(keys_problem(data), pki + " is damaged; restore ca.crt and ca.key"));
+        fs::remove(pki + "/" + name);
+        fs::create_symlink(name, pki + "/" + name);
+        CHECK(says(keys_problem(data), name + ": Too many levels of symbolic links"));
+        fs::remove(pki + "/" + name);
+        fs::rename(pki + "/away", pki + "/" + name);
+    }
+    const std::string signing = pki + "/service-accounts.key";
+    fs::rename(signing, pki + "/away");
+    for (const std::string& text :
+         {std::string(), std::string("junk"), read_file(pki + "/ca.crt")}) {
+        write_secret_file(signing, text);
+        CHECK(says(keys_problem(data), signing + " is damaged: it is no private EC P-256 key"));
+    }
+    fs::rename(pki + "/away", signing);
+    CHECK(keys_problem(data).empty());
+    CHECK(read_file(pki + "/ca.crt") == authority);
+    // Both are gone on purpose, or a start was ended before it signed anything.
+    fs::remove(pki + "/ca.crt");
+    fs::remove(pki + "/ca.key");
+    CHECK(keys_problem(data).empty());
+    CHECK(read_file(pki + "/ca.crt") != authority);
+    for (const char* name : {"ca.crt", "server.crt", "admin.crt"})
+        fs::remove(pki + "/" + name);
+    CHECK(keys_problem(data).empty());
+}
+
+TEST_CASE("what is no file is named, and nothing waits for it") {
+    const Scratch scratch;
+    std::optional<DataDirectory> data(scratch.path + "/state");
+    REQUIRE(keys_problem(*data).empty());
+    const std::string folder = data->path();
+    for (const char* name : {"/pki/ca.crt", "/pki/server.key", "/pki/service-accounts.key"}) {
+        const std::string path = folder + name;
+        std::filesystem::rename(path, folder + "/away");
+        REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+        CHECK(keys_problem(*data) == "cannot read " + path + ": it is a named pipe, not a file");
+        std::filesystem::rename(folder + "/away", path);
+    }
+    data.reset();
+    for (const char* name : {"/muster-data", "/lock"}) {
+        std::filesystem::rename(folder + name, folder + "/away");
+        std::filesystem::create_symlink("/dev/zero", folder + name);
+        CHECK(says(problem_of(folder), "it is a device, not a file"));
+        std::filesystem::remove(folder + name);
+        std::filesystem::create_directory(folder + name);
+        CHECK(says(problem_of(folder), "it is a folder, not a file"));
+        std::filesystem::remove(folder + name);
+        std::filesystem::rename(folder + "/away", folder + name);
+    }
+    CHECK(problem_of(folder).empty());
+}
+
+TEST_CASE("a folder that was used and has lost its store is told from a new one") {
+    namespace fs = std::filesystem;
+    const Scratch scratch;
+    const std::string folder = scratch.path + "/state";
+    CHECK(explain_lost_store(folder).empty());
+    CHECK(explain_lost_store(scratch.path).empty());
+    const DataDirectory data(folder);
+    CHECK(explain_lost_store(folder).empty());
+    REQUIRE(keys_problem(data).empty());
+    CHECK(explain_lost_store(folder).empty());  // A start that was ended here is not lost.
+    fs::remove(data.store_path());
+    const std::string missing = explain_lost_store(folder);
+    CHECK(says(missing, "its objects are lost, as " + data.store_path() + " is missing; restore"));
+    CHECK(says(missing, "`muster store repair --accept-loss --data " + folder + "`"));
+    fs::create_directory(data.store_path());
+    write_secret_file(data.kubeconfig_path(), "x");  // It is written once the store is there.
+    CHECK(says(explain_lost_store(folder), data.store_path() + " is empty; restore"));
+    write_secret_file(data.store_path() + "/000004.log", "x");
+    CHECK(explain_lost_store(folder).empty());  // Damaged, which the store itself says.
 }
 
 TEST_CASE("keys are kept, and only the server's are made anew when it gets another name") {

@@ -324,12 +324,22 @@ void Parts::write_kubeconfig() const {
 }
 
 void Parts::start() {
-    started_ = true;
     std::promise<void> bootstrapped;
-    state_loop_.post(
-        [this, &bootstrapped] { server_->bootstrap([&] { bootstrapped.set_value(); }); });
+    state_loop_.post([this, &bootstrapped] {
+        try {
+            server_->bootstrap([&bootstrapped] { bootstrapped.set_value(); });
+        } catch (const std::exception&) {
+            bootstrapped.set_exception(std::current_exception());
+        }
+    });
     state_loop_.start("state");
-    bootstrapped.get_future().wait();
+    try {
+        bootstrapped.get_future().get();
+    } catch (const std::exception&) {
+        state_loop_.stop();
+        throw;
+    }
+    started_ = true;
     control_loop_.gather(control_bundle);
     control_loop_.start("control");
     agent_loop_.start("agent");
@@ -414,6 +424,8 @@ int wait_for_signal(const sigset_t& signals) {
 
 int run_up(const UpOptions& options) {
     DataDirectory data(options.data.empty() ? usual_data_directory() : options.data);
+    if (const std::string lost = explain_lost_store(data.path()); !lost.empty())
+        throw Error(Reason::invalid, lost);
     const Prepared prepared = prepare(options, data);
     // Before there are threads: it makes namespaces.
     const std::unique_ptr<agent::Network> network = agent::Network::open(data.path());

@@ -1,8 +1,6 @@
 // apiserver/commit.cpp - staging writes, and the indexes that follow them.
 #include "apiserver/commit.h"
 
-#include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "api/json.h"
@@ -27,6 +25,11 @@ bool starts_with(std::string_view text, std::string_view prefix) {
 
 bool is_event(std::string_view key) {
     return starts_with(key, "/core/events/");
+}
+
+/// A later write of the same Event has its own entry.
+bool is_newest(const Context& context, const EventExpiries::Expiry& expiry) {
+    return context.store.newest(expiry.key).revision == expiry.revision;
 }
 
 /// A null object is gone.
@@ -63,7 +66,9 @@ void update_indexes(Context& context, const std::string& key, const api::Value& 
     } else if (starts_with(key, "/core/services/")) {
         context.addresses.put(key, object);
     } else if (is_event(key) && !object.is_null()) {
-        context.event_expiries.push_back({event_time + event_life, key, revision});
+        context.event_expiries.add({event_time + event_life, key, revision},
+                                   context.event_totals.events,
+                                   [&](const auto& expiry) { return is_newest(context, expiry); });
     }
 }
 
@@ -74,10 +79,8 @@ void trim_events(Context& context) {
     std::size_t removed = 0;
     while (are_too_many(context.event_totals, bounds) && !context.event_expiries.empty() &&
            removed < event_removals_at_once && context.store.room() != store::Room::none) {
-        const Context::Expiry expiry = std::move(context.event_expiries.front());
-        context.event_expiries.pop_front();
-        // A later write of the same event has its own entry.
-        if (context.store.newest(expiry.key).revision != expiry.revision) continue;
+        const EventExpiries::Expiry expiry = context.event_expiries.take_first();
+        if (!is_newest(context, expiry)) continue;
         const auto [ns, name] = place_of(expiry.key);
         commit_remove(context, *events, ns, name, expiry.revision, nullptr);
         ++removed;
@@ -218,21 +221,16 @@ void index_object(Context& context, const std::string& key, const api::Value& ob
 }
 
 void order_events(Context& context) {
-    std::sort(context.event_expiries.begin(), context.event_expiries.end(),
-              [](const Context::Expiry& a, const Context::Expiry& b) {
-                  return std::tie(a.when, a.revision) < std::tie(b.when, b.revision);
-              });
+    context.event_expiries.sort();
 }
 
 void expire_events(Context& context) {
     const api::Kind* events = api::find_kind("", "events");
     const Time now = context.loop.now();
-    while (!context.event_expiries.empty() && context.event_expiries.front().when <= now &&
+    while (!context.event_expiries.empty() && context.event_expiries.first().when <= now &&
            context.store.room() != store::Room::none) {
-        const Context::Expiry expiry = std::move(context.event_expiries.front());
-        context.event_expiries.pop_front();
-        // A later write of the same event has its own entry.
-        if (context.store.newest(expiry.key).revision != expiry.revision) continue;
+        const EventExpiries::Expiry expiry = context.event_expiries.take_first();
+        if (!is_newest(context, expiry)) continue;
         const auto [ns, name] = place_of(expiry.key);
         commit_remove(context, *events, ns, name, expiry.revision, nullptr);
     }

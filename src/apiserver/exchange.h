@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,6 +14,7 @@
 
 #include "api/admission.h"
 #include "api/kind.h"
+#include "apiserver/event_expiries.h"
 #include "apiserver/media.h"
 #include "apiserver/rbac.h"
 #include "apiserver/route.h"
@@ -110,12 +110,7 @@ struct Context {
     std::map<std::string, bool, std::less<>> namespaces;  // Name to "is terminating".
     std::map<std::string, api::NamespaceSecurity, std::less<>> pod_security;  // By namespace.
     std::set<std::string, std::less<>> default_priorities;  // PriorityClasses that are the default.
-    struct Expiry {
-        Time when;
-        std::string key;
-        store::Revision revision;
-    };
-    std::deque<Expiry> event_expiries;
+    EventExpiries event_expiries;
     EventTotals event_totals;   // Staged writes included.
     bool trims_events = false;  // A timer for it runs.
 

@@ -6,6 +6,7 @@
 #include "api/schema.h"
 #include "apiserver/commit.h"
 #include "apiserver/stored.h"
+#include "apiserver/stored_problem.h"
 #include "base/verify.h"
 
 namespace muster::apiserver {
@@ -13,8 +14,7 @@ namespace {
 
 using api::Value;
 
-/// Which form all that is stored has; no kind has such a key. Do not change without a new form.
-constexpr const char* form_key = "/muster/stored-form";
+/// Do not change without a new form.
 constexpr const char* form = R"({"emptyValues":"dropped"})";
 
 /// Pod templates in objects that are not typed as such.
@@ -38,6 +38,7 @@ void renew_stored(Context& context) {
         const bool holds_templates = kind.plural == "workloads";
         if (kind.custom && !holds_templates) continue;
         for (const store::Entry& entry : context.store.range(key_prefix(kind), "", all)) {
+            check_stored(entry);
             const Value stored = read_stored(*entry.value);
             Value object = stored;
             if (!kind.custom) api::canonicalize(kind.storage_schema(), object);

@@ -21,6 +21,7 @@
 #include "apiserver/request_options.h"
 #include "apiserver/reviews.h"
 #include "apiserver/stored.h"
+#include "apiserver/stored_problem.h"
 #include "apiserver/subresources.h"
 #include "apiserver/turns.h"
 #include "apiserver/watch.h"
@@ -168,6 +169,21 @@ void serve(Context& context, const ExchangePtr& exchange) {
     serve_resource(context, exchange);
 }
 
+/// What came in by an import, or by hand, may be no object.
+void index_stored(Context& context, const store::Entry& entry) {
+    // Events are many, and little is asked of them.
+    if (!entry.key.starts_with("/core/events/")) check_stored(entry);
+    std::string problem;
+    try {
+        const api::Value object = read_stored(*entry.value);
+        problem = identity_problem(entry.key, object);
+        if (problem.empty()) index_object(context, entry.key, object, entry.revision);
+    } catch (const std::exception& error) {
+        problem = error.what();
+    }
+    if (!problem.empty()) refuse_stored(entry.key, problem);
+}
+
 }  // namespace
 
 struct Server::State {
@@ -185,7 +201,7 @@ Server::Server(store::Store& store, Loop& loop, Options options)
           "/core/namespaces/", "/core/services/", "/core/events/"}) {
         constexpr std::size_t all = 1u << 30;
         for (const store::Entry& entry : store.range(prefix, "", all)) {
-            index_object(context, entry.key, read_stored(*entry.value), entry.revision);
+            index_stored(context, entry);
         }
     }
     order_events(context);

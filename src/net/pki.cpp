@@ -174,6 +174,15 @@ std::string make_signing_key() {
     return to_pem(make_key().get());
 }
 
+bool is_signing_key(const std::string& key_pem) {
+    const KeyPtr key = private_key_of(key_pem);
+    char curve[64] = "";
+    std::size_t size = 0;
+    return key && EVP_PKEY_is_a(key.get(), "EC") == 1 &&
+           EVP_PKEY_get_group_name(key.get(), curve, sizeof curve, &size) == 1 &&
+           std::string_view(curve, size) == SN_X9_62_prime256v1;
+}
+
 std::optional<Certificate> read_certificate(const std::string& certificate_pem) {
     const CertificatePtr x509 = certificate_of(certificate_pem);
     if (!x509) return std::nullopt;

@@ -37,6 +37,9 @@ KeyPair make_client_certificate(const KeyPair& authority, const Subject& subject
 /// A private EC P-256 key, PEM: for signing tokens.
 std::string make_signing_key();
 
+/// Whether the text is a private EC P-256 key, PEM, without a password.
+bool is_signing_key(const std::string& key_pem);
+
 /// What a certificate says.
 struct Certificate {
     Subject subject;

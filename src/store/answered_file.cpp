@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "store/data_folder.h"
+#include "store/plain_file.h"
 
 namespace muster::store {
 namespace {
@@ -37,12 +38,15 @@ std::string path_in(const std::string& folder) {
 }  // namespace
 
 Answered read_answered(const std::string& folder) {
-    const int fd = open(path_in(folder).c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return {errno == ENOENT ? Answered::State::absent : Answered::State::damaged, 0};
-    Answered answered{Answered::State::damaged, 0};
+    const PlainFile file(path_in(folder), O_RDONLY);
+    if (!file.is_open() && file.error() == ENOENT) return {};
+    if (!file.is_open()) return {Answered::State::unreadable, 0, file.problem()};
+    Answered answered{Answered::State::damaged, 0, ""};
     for (int i = 0; i < slots; ++i) {
         std::string slot(slot_bytes, '\0');
-        const ssize_t got = pread(fd, slot.data(), slot.size(), i * slot_distance);
+        const ssize_t got = pread(file.descriptor(), slot.data(), slot.size(), i * slot_distance);
+        if (got < 0 && answered.state == Answered::State::damaged)
+            answered = {Answered::State::unreadable, 0, std::strerror(errno)};
         if (got != static_cast<ssize_t>(slot_bytes)) continue;
         std::int64_t revision = 0;
         std::memcpy(&revision, slot.data() + magic.size(), sizeof revision);
@@ -50,8 +54,12 @@ Answered read_answered(const std::string& folder) {
         answered.state = Answered::State::known;
         answered.revision = std::max(answered.revision, revision);
     }
-    close(fd);
     return answered;
+}
+
+std::string explain_unreadable(const Answered& answered) {
+    return "the file ANSWERED cannot be read (" + answered.problem +
+           "), and it says whether all answered writes are there; remove the cause, then try again";
 }
 
 AnsweredFile::AnsweredFile(const std::string& folder, std::int64_t revision, Failed failed)

@@ -13,13 +13,17 @@ namespace muster::store {
 
 /// What the file says.
 struct Answered {
-    enum class State { absent, damaged, known };
+    enum class State { absent, damaged, unreadable, known };
     State state = State::absent;
     std::int64_t revision = 0;
+    std::string problem;  // unreadable: what the system said, or that it is no file.
 };
 
-/// Never throws: a file that cannot be read is damaged.
+/// Never throws. A file that the system does not let be read is not damaged: it may be sound.
 Answered read_answered(const std::string& folder);
+
+/// Why a file that is unreadable stands in the way, and what to do.
+std::string explain_unreadable(const Answered& answered);
 
 /// Keeps the file.
 ///
@@ -53,6 +57,7 @@ private:
     int file_ = -1;
     int slot_ = 0;
     Failed failed_;
+    // Of the two flags: `write` is called on the writer's thread, and `syncer_` waits for it.
     std::mutex mutex_;
     std::condition_variable changed_;
     bool unsynced_ = false;

@@ -2,114 +2,24 @@
 // is lost is said at the start and never served without a repair; what was never answered is not
 // missed.
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
+#include <memory>
+#include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <rocksdb/db.h>
 
 #include "base/error.h"
-#include "base/text.h"
-#include "store/data_folder.h"
+#include "store/damaged_folder.h"
 #include "store/disk_format.h"
-#include "store/new_store.h"
-#include "store/pumped_loop.h"
 #include "store/read_only_view.h"
-#include "store/repair.h"
-#include "store/rocksdb_journal.h"
-#include "store/store.h"
 #include "store/temporary_folder.h"
 
 namespace muster::store {
 namespace {
-
-namespace fs = std::filesystem;
-
-std::string read_file(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void write_file(const fs::path& path, const std::string& bytes) {
-    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
-}
-
-void flip(const fs::path& path, std::size_t at) {
-    std::string bytes = read_file(path);
-    REQUIRE(at < bytes.size());
-    bytes[at] = static_cast<char>(bytes[at] ^ 0x10);
-    write_file(path, bytes);
-}
-
-/// The newest file with this extension that is not empty.
-fs::path newest(const std::string& folder, const std::string& extension) {
-    fs::path found;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-        if (entry.path().extension() == extension && entry.file_size() > 0 &&
-            (found.empty() || entry.path().filename() > found.filename())) {
-            found = entry.path();
-        }
-    }
-    REQUIRE(!found.empty());
-    return found;
-}
-
-fs::path manifest_of(const std::string& folder) {
-    return fs::path(folder) / std::string(trim(read_file(fs::path(folder) / "CURRENT")));
-}
-
-/// Writes keys one after the other, each in a group of its own.
-void fill(const std::string& folder, int from, int to, std::size_t size = 1000) {
-    PumpedLoop loop;
-    Store store(std::make_unique<RocksdbJournal>(folder, loop));
-    for (int i = from; i < to; ++i) {
-        bool answered = false;
-        const std::string key = "k" + std::to_string(i);
-        REQUIRE(store.stage(key, make_bytes(std::string(size, static_cast<char>('a' + i % 26))), 0,
-                            [&answered] { answered = true; }) == Staged::accepted);
-        loop.run_until([&answered] { return answered; });
-    }
-}
-
-/// Why it does not start; the newest revision when it does.
-std::string start(const std::string& folder) {
-    PumpedLoop loop;
-    try {
-        const Store store(std::make_unique<RocksdbJournal>(folder, loop));
-        return "at " + std::to_string(store.revision());
-    } catch (const Error& error) {
-        return error.what();
-    }
-}
-
-bool says(const std::string& sentence, std::string_view words) {
-    return sentence.find(words) != std::string::npos;
-}
-
-/// Refused, twice, in one sentence that says what to do; the repair keeps `kept` keys, and it
-/// starts.
-void check_refused(const std::string& folder, std::string_view words, std::size_t kept_min,
-                   std::size_t kept_max) {
-    for (int i = 0; i < 2; ++i) {
-        const std::string said = start(folder);
-        CAPTURE(said);
-        CHECK(says(said, words));
-        CHECK(says(said, "muster store repair --accept-loss --data " +
-                             fs::path(folder).parent_path().string()));
-        CHECK(!says(said, "in use"));
-        CHECK(!says(said, "\n"));
-    }
-    const Repaired repaired = repair_store(folder);
-    CHECK(!repaired.was_whole);
-    CHECK(repaired.objects >= kept_min);
-    CHECK(repaired.objects <= kept_max);
-    CHECK(repaired.revision >= 60 + revisions_skipped_by_repair);
-    CHECK(fs::exists(repaired.damaged_copy));
-    CHECK(start(folder) == "at " + std::to_string(repaired.revision));
-    CHECK(repair_store(folder).was_whole);
-}
 
 constexpr std::string_view lost = "writes that were answered are lost: revisions up to 60 were ";
 
@@ -190,6 +100,35 @@ TEST_CASE("a record of a log that is there twice is refused in words, and a repa
     check_refused(folder.data(), "a record of a log is there twice", 60, 60);
 }
 
+TEST_CASE("a log that is there again under a newer number is refused in words, and repaired") {
+    for (const bool is_in_tables : {false, true}) {
+        CAPTURE(is_in_tables);
+        const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+        fill(folder.data(), 0, 60);
+        const fs::path log = newest(folder.data(), ".log");
+        const std::string copy = read_file(log);
+        if (is_in_tables) {
+            rocksdb::DB* opened = nullptr;
+            REQUIRE(rocksdb::DB::Open(database_options(), folder.data(), &opened).ok());
+            const std::unique_ptr<rocksdb::DB> database(opened);
+            REQUIRE(database->Flush({}).ok());
+        }
+        write_file(log.parent_path() / "000099.log", copy);
+        check_refused(folder.data(), "a record of a log is there twice", 60, 60);
+    }
+}
+
+TEST_CASE("where the database ends early in its logs a repair keeps all, and a look says it") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill(folder.data(), 0, 0);
+    const fs::path older = newest(folder.data(), ".log");
+    fill(folder.data(), 0, 60);
+    flip(older, 20);  // Its only record says what the folder is.
+    const ReadOnlyView view(folder.data(), ReadOnlyView::Contents::keep);
+    CHECK(view.verdict().sentence == start(folder.data()));
+    check_refused(folder.data(), "it was read up to revision 60, then only up to 0", 60, 60);
+}
+
 TEST_CASE("the last log of a young folder that is removed is a loss, not a new folder") {
     const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
     fill(folder.data(), 0, 60);
@@ -197,18 +136,16 @@ TEST_CASE("the last log of a young folder that is removed is a loss, not a new f
     check_refused(folder.data(), "everything is there only up to revision 0 ", 0, 0);
 }
 
-/// Enough for several tables.
-void fill_tables(const std::string& folder) {
-    fill(folder, 0, 60, 300'000);
-    REQUIRE(newest(folder, ".sst") != fs::path());
-}
-
 TEST_CASE("a manifest that was cut in half is refused, and a repair finds the tables again") {
     const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
     fill_tables(folder.data());
     const fs::path manifest = manifest_of(folder.data());
     fs::resize_file(manifest, fs::file_size(manifest) / 2);
-    check_refused(folder.data(), "", 60, 60);
+    const std::string said = start(folder.data());
+    CAPTURE(said);
+    CHECK((says(said, lost) || says(said, "the database is damaged (")));
+    const Repaired repaired = check_refused(folder.data(), said, 60, 60);
+    CHECK(repaired.lost_tables);
 }
 
 TEST_CASE("a folder without the file CURRENT is damaged, not new") {
@@ -231,6 +168,32 @@ TEST_CASE("a table that is missing is said to be damage") {
     fill_tables(folder.data());
     fs::remove(newest(folder.data(), ".sst"));
     check_refused(folder.data(), "the database is damaged (", 1, 59);
+}
+
+TEST_CASE(
+    "where the file ANSWERED cannot be opened it is not called damaged, and nothing is repaired") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill(folder.data(), 0, 60);
+    const fs::path answered = fs::path(folder.data()) / "ANSWERED";
+    const fs::path away = folder.path() + "/away";
+    fs::rename(answered, away);
+    for (const bool without_current : {false, true}) {
+        fs::create_symlink("ANSWERED", answered);
+        if (without_current) fs::remove(fs::path(folder.data()) / "CURRENT");
+        const std::string said = start(folder.data());
+        CAPTURE(said);
+        if (!without_current) {
+            CHECK(says(said, "the file ANSWERED cannot be read (Too many levels of symbolic "));
+            CHECK(!says(said, "repair"));
+        }
+        CHECK_THROWS_WITH_AS(repair_store(folder.data()),
+                             doctest::Contains("the file ANSWERED cannot be read"), Error);
+        fs::remove(answered);
+        if (without_current) continue;
+        fs::copy_file(away, answered);
+        CHECK(start(folder.data()) == "at 60");
+        fs::remove(answered);
+    }
 }
 
 TEST_CASE("without the file ANSWERED, or with a damaged one, nothing is proved and it says so") {
@@ -307,6 +270,29 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a look beside a process that writes tables all the time finds no loss") {
+    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
+    fill(folder.data(), 0, 1);
+    std::atomic<bool> done = false;
+    std::thread writer([&] {
+        PumpedLoop loop;
+        Store store(std::make_unique<RocksdbJournal>(folder.data(), loop));
+        while (!done) {
+            bool answered = false;
+            (void)store.stage("k", make_bytes(std::string(1 << 20, 'x')),
+                              store.newest("k").revision, [&answered] { answered = true; });
+            loop.run_until([&answered] { return answered; });
+        }
+    });
+    for (int i = 0; i < 20; ++i) {
+        const ReadOnlyView view(folder.data(), ReadOnlyView::Contents::keep);
+        CAPTURE(view.verdict().sentence);
+        CHECK(view.verdict().kind == Verdict::Kind::whole);
+    }
+    done = true;
+    writer.join();
+}
+
 TEST_CASE("a folder is read beside the process that writes there") {
     const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
     fill_tables(folder.data());
@@ -331,27 +317,6 @@ TEST_CASE("a folder is read beside the process that writes there") {
     }
     CHECK_THROWS_WITH_AS(repair_store(folder.data()),
                          doctest::Contains("it is in use by this process"), Error);
-}
-
-TEST_CASE(
-    "a store that is made of records has their values and revisions, and is there whole or not") {
-    const TemporaryFolder folder(TemporaryFolder::Place::in_memory);
-    {
-        NewStore half(folder.data());
-        half.put({"a", make_bytes("x"), 3});
-    }
-    CHECK(!fs::exists(folder.data()));
-    CHECK(fs::is_empty(folder.path()));
-    NewStore whole(folder.data());
-    whole.put({"b", make_bytes(std::string("\0\n", 2)), 3});
-    whole.put({"a", make_bytes(""), 7});
-    whole.finish(9);
-    PumpedLoop loop;
-    const Store store(std::make_unique<RocksdbJournal>(folder.data(), loop));
-    CHECK(store.revision() == 9);
-    CHECK(*store.find("b")->value == std::string("\0\n", 2));
-    CHECK(store.find("a")->revision == 7);
-    CHECK_THROWS_WITH_AS(NewStore(folder.data()), doctest::Contains("it is not empty"), Error);
 }
 
 }  // namespace

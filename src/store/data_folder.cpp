@@ -15,13 +15,17 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/shell_text.h"
+#include "store/plain_file.h"
 
 namespace muster::store {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// The folders that this process has open.
+/// The folders that this process has open. One for the process, as the database's lock is: that is
+/// the process's too, so a second opening would get it again, and closing any descriptor of the
+/// file LOCK would let go of it. Guarded, as stores are opened and looked at on any thread.
 struct Claims {
     std::mutex mutex;
     std::set<std::string, std::less<>> names;
@@ -46,7 +50,7 @@ bool is_claimed(const std::string& folder) {
 /// The process that holds a lock on the file; absent when none does. Not for a file that this
 /// process has locked: closing it would let go of that lock.
 std::optional<pid_t> holder_of(const std::string& lock_file) {
-    const int file = open(lock_file.c_str(), O_RDWR | O_CLOEXEC);
+    const int file = open(lock_file.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) return std::nullopt;
     struct flock lock = {};
     lock.l_type = F_WRLCK;
@@ -69,19 +73,10 @@ std::string name_of_process(pid_t process) {
         folder, "it is in use by " + whom + "; stop that one, or name another folder with --data");
 }
 
-/// The database ends the process when the disk is full while it opens: it is asked before.
-void check_room(const std::string& folder) {
-    constexpr off_t needed = 1 << 20;
-    const std::string path = folder + "/room";
-    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    const int error = fd < 0 ? errno : posix_fallocate(fd, 0, needed);
-    if (fd >= 0) close(fd);
-    unlink(path.c_str());
-    if (error != 0) refuse_folder(folder, explain_disk_fault(folder, error));
-}
-
 void check_files(const std::string& folder) {
     std::error_code error;
+    if (const std::string what = find_unreadable(folder, false); !what.empty())
+        refuse_folder(folder, explain_unreadable_file(what));
     if (fs::exists(fs::path(folder) / "CURRENT", error)) return;
     if (has_orphaned_files(folder)) {
         refuse_folder(folder, explain_damage(folder, "the file CURRENT is missing"));
@@ -94,6 +89,20 @@ void check_files(const std::string& folder) {
 
 void refuse_folder(const std::string& folder, const std::string& why) {
     throw Error(Reason::service_unavailable, "data folder " + folder + ": " + why);
+}
+
+void check_room(const std::string& inside, const std::string& folder) {
+    constexpr off_t needed = 1 << 20;
+    const std::string path = inside + "/room";
+    // One that a killed process has left. Its name goes, not what it may share with another name.
+    if (PlainFile(path, O_RDONLY | O_NOFOLLOW).is_open()) unlink(path.c_str());
+    const PlainFile file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+    if (!file.is_open() && (file.error() == EINVAL || file.error() == EEXIST))
+        refuse_folder(folder, "the file " + path + " cannot be made (" + file.problem() +
+                                  "); remove what is there");
+    const int error = file.is_open() ? posix_fallocate(file.descriptor(), 0, needed) : file.error();
+    if (file.is_open()) unlink(path.c_str());
+    if (error != 0) refuse_folder(folder, explain_disk_fault(folder, error));
 }
 
 void prepare_data_folder(const std::string& folder) {
@@ -113,7 +122,7 @@ void prepare_data_folder(const std::string& folder) {
                       "process " + std::to_string(*holder) + " (" + name_of_process(*holder) + ")");
     }
     check_files(folder);
-    check_room(folder);
+    check_room(folder, folder);
 }
 
 bool is_in_use(const std::string& folder) {
@@ -137,6 +146,14 @@ FolderClaim::FolderClaim(const std::string& folder) : name_(name_of(folder)) {
 FolderClaim::~FolderClaim() {
     const std::lock_guard lock(claims().mutex);
     claims().names.erase(name_);
+}
+
+bool has_database(const std::string& folder) {
+    struct stat found {};
+    if (lstat((folder + "/CURRENT").c_str(), &found) == 0 || errno != ENOENT) return true;
+    std::error_code failed;
+    const fs::directory_iterator readable(folder, failed);
+    return (failed && failed.value() != ENOENT) || has_orphaned_files(folder);
 }
 
 bool has_orphaned_files(const std::string& folder) {
@@ -185,9 +202,14 @@ std::string explain_damage(const std::string& folder, const std::string& what) {
     return "the database is damaged (" + what + "); " + what_to_do_about_loss(folder);
 }
 
+std::string explain_early_end(const std::string& folder, std::int64_t readable, std::int64_t read) {
+    return explain_damage(folder, "it was read up to revision " + std::to_string(readable) +
+                                      ", then only up to " + std::to_string(read));
+}
+
 std::string repair_command(const std::string& folder) {
-    return "`muster store repair --accept-loss --data " + fs::path(folder).parent_path().string() +
-           "`";
+    return "`muster store repair --accept-loss --data " +
+           shell_quoted(fs::path(folder).parent_path().string()) + "`";
 }
 
 std::string what_to_do_about_loss(const std::string& folder) {

@@ -56,11 +56,13 @@ void DiskRoom::say(Room room) const {
     if (room == Room::plenty) {
         log_info("store", of_disk + "has room again: all writes are taken");
     } else if (room == Room::removals_only) {
-        log_warning("store", of_disk + "is full but for a reserve: only deletes are taken until "
-                                       "there is room; free some space on it");
+        log_warning("store", of_disk +
+                                 "is full but for a reserve: only deletes are taken until "
+                                 "there is room; free some space on it");
     } else {
-        log_warning("store", of_disk + "is full: no writes are taken until there is room; free "
-                                       "some space on it");
+        log_warning("store", of_disk +
+                                 "is full: no writes are taken until there is room; free "
+                                 "some space on it");
     }
 }
 

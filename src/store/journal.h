@@ -12,6 +12,9 @@
 
 namespace muster::store {
 
+/// No store counts further: beyond it numbers of JSON are not exact.
+constexpr std::int64_t revision_max = std::int64_t{1} << 53;
+
 /// One write on its way to disk. A null value removes the key.
 struct Record {
     std::string key;

@@ -1,19 +1,15 @@
 // store/new_store.cpp - large unlogged batches, one flush, one rename.
 #include "store/new_store.h"
 
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
 
-#include <fcntl.h>
 #include <rocksdb/db.h>
 #include <rocksdb/write_batch.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "store/answered_file.h"
 #include "store/data_folder.h"
 #include "store/disk_format.h"
+#include "store/half_folder.h"
 
 namespace muster::store {
 namespace {
@@ -25,7 +21,7 @@ constexpr std::size_t batch_bytes_max = 4 << 20;
 }  // namespace
 
 struct NewStore::State {
-    explicit State(const std::string& place) : folder(place), half(place + ".new") {}
+    explicit State(const std::string& place) : folder(place), half(place) {}
 
     void must(const rocksdb::Status& status) const {
         if (!status.ok()) refuse_folder(folder, explain_disk_fault(folder, status));
@@ -38,32 +34,25 @@ struct NewStore::State {
     }
 
     std::string folder;
-    std::string half;
+    HalfFolder half;  // Before the database, which writes there.
     std::unique_ptr<rocksdb::DB> database;
     rocksdb::WriteBatch batch;
-    bool finished = false;
 };
 
-NewStore::NewStore(const std::string& folder) : state_(std::make_unique<State>(folder)) {
+NewStore::NewStore(const std::string& folder) {
     std::error_code failed;
     if (fs::exists(folder, failed) && !(fs::is_directory(folder, failed) && fs::is_empty(folder)))
         refuse_folder(folder, "it is not empty; name a new or empty folder");
-    fs::remove_all(state_->half, failed);
-    fs::create_directories(fs::path(folder).parent_path(), failed);
-    if (mkdir(state_->half.c_str(), 0700) != 0)
-        refuse_folder(folder, explain_disk_fault(folder, errno));
+    state_ = std::make_unique<State>(folder);
+    check_room(state_->half.path(), folder);
     rocksdb::DB* opened = nullptr;
-    const rocksdb::Status status = rocksdb::DB::Open(database_options(), state_->half, &opened);
+    const rocksdb::Status status =
+        rocksdb::DB::Open(database_options(), state_->half.path(), &opened);
     state_->database.reset(opened);
     state_->must(status);
 }
 
-NewStore::~NewStore() {
-    if (state_->finished) return;
-    state_->database = nullptr;
-    std::error_code failed;
-    fs::remove_all(state_->half, failed);
-}
+NewStore::~NewStore() = default;
 
 void NewStore::put(const Record& record) {
     const std::string key = record_prefix + record.key;
@@ -83,15 +72,10 @@ void NewStore::finish(std::int64_t revision) {
     state.must(state.database->Flush({}));
     state.must(state.database->Close());
     state.database = nullptr;
-    const auto failed = [&](int error) {
-        refuse_folder(state.folder, explain_disk_fault(state.folder, error));
-    };
     {
-        const AnsweredFile answered(state.half, revision, [](int) {});
+        const AnsweredFile answered(state.half.path(), revision, [](int) {});
     }
-    if (rename(state.half.c_str(), state.folder.c_str()) != 0) failed(errno);
-    state.finished = true;
-    if (!sync_folder(fs::path(state.folder).parent_path().string())) failed(errno);
+    state.half.put();
 }
 
 }  // namespace muster::store

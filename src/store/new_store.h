@@ -9,11 +9,10 @@
 
 namespace muster::store {
 
-/// Written beside its place, under the name `folder` + ".new", and put there when it is whole. What
-/// an earlier one has left there is removed.
+/// Written beside its place, as a HalfFolder, and put there when it is whole.
 class NewStore {
 public:
-    /// Throws Error when the folder is there and not empty, or cannot be made.
+    /// Throws Error when the folder is there and not empty, cannot be made, or has no room.
     explicit NewStore(const std::string& folder);
     /// Removes what is not finished.
     ~NewStore();

@@ -8,11 +8,14 @@
 
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
+#include <sys/stat.h>
 
 #include "base/bytes.h"
+#include "base/text.h"
 #include "store/data_folder.h"
 #include "store/disk_format.h"
 #include "store/log_groups.h"
+#include "store/plain_file.h"
 
 namespace muster::store {
 namespace {
@@ -20,10 +23,31 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = Verdict::Kind;
 
-constexpr int looks_max = 40;
+constexpr int looks_max = 100;
 constexpr int between_looks_microseconds = 50'000;
 
+/// Whether the system did not let a file be read that is there.
+bool is_unreadable(const rocksdb::Status& status) {
+    return status.IsIOError() && !status.IsPathNotFound();
+}
+
+std::string unreadable_sentence(const std::string& folder, const std::string& what) {
+    return "data folder " + folder + ": " + explain_unreadable_file(what);
+}
+
+Verdict unreadable(const std::string& folder, const std::string& what) {
+    Verdict verdict;
+    verdict.kind = Kind::unreadable;
+    verdict.sentence = unreadable_sentence(folder, what);
+    return verdict;
+}
+
+std::string unreadable_database(const rocksdb::Status& status) {
+    return "the database cannot be read (" + status.ToString() + ")";
+}
+
 Verdict damaged(const std::string& folder, const rocksdb::Status& status) {
+    if (is_unreadable(status)) return unreadable(folder, unreadable_database(status));
     const std::string why = explain_disk_fault(folder, status);
     const bool is_damage = status.IsCorruption() || status.IsPathNotFound();
     Verdict verdict;
@@ -31,6 +55,21 @@ Verdict damaged(const std::string& folder, const rocksdb::Status& status) {
     verdict.sentence =
         "data folder " + folder + ": " + (is_damage ? why : "the database cannot be read: " + why);
     return verdict;
+}
+
+/// The names, sizes and times of the files: as long as they are the same, nothing was written.
+std::string state_of_files(const std::string& folder) {
+    std::set<std::string> files;
+    std::error_code failed;
+    fs::directory_iterator entry(folder, failed);
+    for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
+        struct stat found {};
+        const bool is_there = stat(entry->path().c_str(), &found) == 0;
+        files.insert(entry->path().filename().string() + " " + std::to_string(is_there) + " " +
+                     std::to_string(found.st_size) + " " + std::to_string(found.st_mtim.tv_sec) +
+                     "." + std::to_string(found.st_mtim.tv_nsec));
+    }
+    return join(std::vector<std::string>(files.begin(), files.end()), "\n");
 }
 
 std::string loss_sentence(const std::string& folder, std::int64_t readable, std::int64_t answered) {
@@ -61,6 +100,7 @@ struct ReadOnlyView::State {
     rocksdb::Status get(const char* key, std::string& value, bool& found) const;
     rocksdb::Status check_format();
     rocksdb::Status judge(const Answered& answered);
+    void read_as_a_start_does();
 
     std::string folder;
     bool keep;
@@ -132,9 +172,13 @@ rocksdb::Status ReadOnlyView::State::judge(const Answered& answered) {
     std::int64_t readable = revision_of(newest);
     std::int64_t given_out = answered.revision;
     bool has_gap = false;
+    // A log is dropped when all of it is in the tables: none has what they have.
+    const std::int64_t in_tables = readable;
+    bool is_repeated = groups->has_repeated_record();
     for (const LogGroup& group : groups->all()) {
         has_gap = has_gap || !group.sound || group.last - group.count > readable;
         given_out = std::max(given_out, group.last);
+        is_repeated = is_repeated || (group.sound && group.count > 0 && group.last <= in_tables);
         if (has_gap || (group.last <= readable && group.count > 0)) continue;
         if (keep) lay_over(overlay, group);
         readable = group.last;
@@ -150,7 +194,7 @@ rocksdb::Status ReadOnlyView::State::judge(const Answered& answered) {
     if (has_gap || given_out > readable) {
         verdict.kind = Kind::loss;
         verdict.sentence = loss_sentence(folder, readable, given_out);
-    } else if (groups->has_repeated_record()) {
+    } else if (is_repeated) {
         verdict.kind = Kind::repeated;
         verdict.sentence =
             "data folder " + folder + ": " +
@@ -164,15 +208,40 @@ rocksdb::Status ReadOnlyView::State::judge(const Answered& answered) {
     return status;
 }
 
+/// The view goes on behind damage. The database does not, and once it is opened for writing it
+/// gives up what comes there.
+void ReadOnlyView::State::read_as_a_start_does() {
+    rocksdb::DB* opened = nullptr;
+    rocksdb::Status status = rocksdb::DB::OpenForReadOnly(read_only_options(), folder, &opened);
+    const std::unique_ptr<rocksdb::DB> own(opened);
+    std::string newest;
+    if (status.ok()) status = own->Get({}, revision_key, &newest);
+    const bool is_new = status.IsNotFound();
+    if (is_unreadable(status)) {
+        verdict = damaged(folder, status);
+        return;
+    }
+    std::string why;
+    if (!status.ok() && !is_new) {
+        why = explain_disk_fault(folder, status);
+    } else {
+        const std::int64_t read = newest.size() == revision_size ? revision_of(newest) : 0;
+        if (read < verdict.readable) why = explain_early_end(folder, verdict.readable, read);
+    }
+    if (why.empty()) return;
+    verdict.kind = Kind::repeated;
+    verdict.sentence = "data folder " + folder + ": " + why;
+}
+
 ReadOnlyView::ReadOnlyView(const std::string& folder, Contents contents)
     : state_(std::make_unique<State>(folder, contents)) {
-    for (int looks = 1;; ++looks) {
+    for (int looks = 1; looks <= looks_max; ++looks) {
+        const std::string before = state_of_files(folder);
         look();
-        const Kind kind = state_->verdict.kind;
-        if (kind == Kind::whole || kind == Kind::empty || looks == looks_max || !is_in_use(folder))
-            return;
+        if (state_->verdict.kind == Kind::whole || state_of_files(folder) == before) return;
         rocksdb::Env::Default()->SleepForMicroseconds(between_looks_microseconds);
     }
+    state_->verdict = unreadable(folder, "the database changes too quickly to be looked at");
 }
 
 ReadOnlyView::~ReadOnlyView() = default;
@@ -180,6 +249,10 @@ ReadOnlyView::~ReadOnlyView() = default;
 void ReadOnlyView::look() {
     State& state = *state_;
     state.verdict = {};
+    if (const std::string what = find_unreadable(state.folder, false); !what.empty()) {
+        state.verdict = unreadable(state.folder, what);
+        return;
+    }
     std::error_code failed;
     if (!fs::exists(fs::path(state.folder) / "CURRENT", failed)) {
         if (has_orphaned_files(state.folder)) {
@@ -190,10 +263,17 @@ void ReadOnlyView::look() {
     }
     // Before the database is read: what is answered meanwhile may be missing there.
     const Answered answered = read_answered(state.folder);
+    if (answered.state == Answered::State::unreadable) {
+        state.verdict.kind = Kind::unreadable;
+        state.verdict.sentence =
+            "data folder " + state.folder + ": " + explain_unreadable(answered);
+        return;
+    }
     rocksdb::Status status = state.open();
     if (status.ok()) status = state.check_format();
     if (status.ok() && state.verdict.kind != Kind::foreign) status = state.judge(answered);
     if (!status.ok()) state.verdict = damaged(state.folder, status);
+    if (state.verdict.kind == Kind::whole) state.read_as_a_start_does();
 }
 
 const Verdict& ReadOnlyView::verdict() const {
@@ -227,6 +307,10 @@ void ReadOnlyView::each(const Journal::Load& load) const {
         if (order <= 0) at->Next();
         if (order >= 0) ++over;
     }
+    if (is_unreadable(at->status()))
+        throw UnreadableError(
+            Reason::service_unavailable,
+            unreadable_sentence(state_->folder, unreadable_database(at->status())));
     if (!at->status().ok())
         refuse_folder(state_->folder, explain_disk_fault(state_->folder, at->status()));
 }

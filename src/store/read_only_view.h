@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/error.h"
 #include "store/answered_file.h"
 #include "store/journal.h"
 
@@ -17,8 +18,10 @@ struct Verdict {
         empty,          // There is no database.
         whole,          // Everything that was answered is there.
         loss,           // Something that was answered, or was ready to be, is not there.
-        repeated,       // The database refuses its own logs, though nothing is missing in them.
+        repeated,       // The database refuses its own logs, or ends early in them, though nothing
+                        // is missing in them.
         proof_missing,  // The file that says what was answered is missing or damaged.
+        unreadable,     // The system does not let a file be read, which may be sound.
         damaged,        // The database cannot be read.
         foreign,        // A database, but not Muster's, or of another format.
     };
@@ -26,6 +29,11 @@ struct Verdict {
     std::int64_t readable = 0;  // Up to this revision nothing is missing.
     std::int64_t answered = 0;  // loss: up to this one something was answered.
     std::string sentence;       // Of all but empty and whole: what is wrong and what to do.
+};
+
+/// The system does not let a file be read, which may be sound. Nothing may be given up for it.
+struct UnreadableError : Error {
+    using Error::Error;
 };
 
 /// The records of a folder up to `verdict().readable`.
@@ -39,7 +47,7 @@ public:
     enum class Contents { judge_only, keep };
 
     /// Throws nothing for a fault of the folder: that is its verdict. While another process writes,
-    /// files may go between two looks; then it looks again.
+    /// files may go during a look; what was found missing then is looked for again.
     ReadOnlyView(const std::string& folder, Contents contents);
     ~ReadOnlyView();
     ReadOnlyView(const ReadOnlyView&) = delete;
@@ -47,8 +55,9 @@ public:
 
     const Verdict& verdict() const;
 
-    /// Calls `load` for each live key, in order. Throws Error when a table is damaged. Requires:
-    /// contents were kept; the folder is neither empty, damaged nor foreign.
+    /// Calls `load` for each live key, in order. Throws Error when a table is damaged, and
+    /// UnreadableError. Requires: contents were kept; the folder is whole, repeated, or there is a
+    /// loss or a missing proof.
     void each(const Journal::Load& load) const;
 
     /// Whether tables lie in the folder that the database does not know: it has forgotten them, or

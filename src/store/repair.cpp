@@ -11,12 +11,15 @@
 
 #include <fcntl.h>
 #include <rocksdb/db.h>
-#include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/verify.h"
+#include "store/answered_file.h"
 #include "store/data_folder.h"
 #include "store/disk_format.h"
+#include "store/half_folder.h"
 #include "store/new_store.h"
+#include "store/plain_file.h"
 #include "store/read_only_view.h"
 
 namespace muster::store {
@@ -30,70 +33,103 @@ View look_at(const std::string& folder) {
     return std::make_unique<ReadOnlyView>(folder, ReadOnlyView::Contents::keep);
 }
 
-/// The number of records; absent when a table is damaged, and then `fault` says which.
-std::optional<std::size_t> count_of(const ReadOnlyView& view, std::string& fault) {
-    std::size_t count = 0;
+struct Counted {
+    std::size_t records = 0;
+    std::int64_t newest = 0;  // The highest revision of a record.
+};
+
+bool has_records(Kind kind) {
+    return kind == Kind::whole || kind == Kind::loss || kind == Kind::repeated ||
+           kind == Kind::proof_missing;
+}
+
+/// Absent when the records cannot be read, or not all; `fault` says why when a table is damaged.
+/// Throws UnreadableError.
+std::optional<Counted> count_of(const ReadOnlyView& view, std::string& fault) {
+    if (!has_records(view.verdict().kind)) return std::nullopt;
+    Counted counted;
     try {
-        view.each([&count](const Record&) { ++count; });
+        view.each([&counted](const Record& record) {
+            ++counted.records;
+            counted.newest = std::max(counted.newest, record.revision);
+        });
+    } catch (const UnreadableError&) {
+        throw;
     } catch (const Error& error) {
         fault = error.what();
         return std::nullopt;
     }
-    return count;
+    return counted;
 }
 
 /// A second folder with the same files, which the database may rebuild: it never changes a file
-/// that is there, it only adds and removes names.
+/// that is there, it only adds and removes names. Removed at the end.
 class Rebuilt {
 public:
-    explicit Rebuilt(const std::string& folder) : path_(folder + ".rebuilt") {
+    explicit Rebuilt(const std::string& folder) : half_(folder + ".rebuilt") {
+        // The database would give up what it cannot read, for whatever reason.
+        if (const std::string what = find_unreadable(folder, true); !what.empty())
+            refuse_folder(folder, explain_unreadable_file(what));
         std::error_code failed;
-        fs::remove_all(path_, failed);
-        if (mkdir(path_.c_str(), 0700) != 0)
-            refuse_folder(folder, explain_disk_fault(folder, errno));
         for (const auto& entry : fs::directory_iterator(folder)) {
             const std::string name = entry.path().filename().string();
             if (!entry.is_regular_file() || name == "LOCK" || name.starts_with("LOG")) continue;
-            fs::create_hard_link(entry.path(), fs::path(path_) / name, failed);
-            if (failed) fs::copy_file(entry.path(), fs::path(path_) / name);
+            fs::create_hard_link(entry.path(), fs::path(path()) / name, failed);
+            if (failed) fs::copy_file(entry.path(), fs::path(path()) / name, failed);
+            if (failed) refuse_folder(folder, explain_disk_fault(folder, failed.value()));
         }
+        check_room(path(), folder);
         rocksdb::Options options = database_options();
         options.info_log = read_only_options().info_log;
-        const rocksdb::Status status = rocksdb::RepairDB(path_, options);
+        const rocksdb::Status status = rocksdb::RepairDB(path(), options);
+        if (status.IsNoSpace()) refuse_folder(folder, explain_disk_fault(folder, status));
         if (!status.ok()) {
             refuse_folder(folder, "nothing can be read of its database (" + status.ToString() +
                                       "); restore a backup");
         }
     }
-    ~Rebuilt() {
-        std::error_code failed;
-        fs::remove_all(path_, failed);
-    }
-    Rebuilt(const Rebuilt&) = delete;
-    Rebuilt& operator=(const Rebuilt&) = delete;
 
-    const std::string& path() const { return path_; }
+    const std::string& path() const { return half_.path(); }
 
 private:
-    std::string path_;
+    HalfFolder half_;
 };
 
 std::string free_name(const std::string& folder) {
     for (int i = 1;; ++i) {
         const std::string name = folder + ".damaged-" + std::to_string(i);
         std::error_code failed;
-        if (!fs::exists(name, failed)) return name;
+        const fs::file_type type = fs::symlink_status(name, failed).type();
+        if (type == fs::file_type::not_found) return name;
+        if (type == fs::file_type::none)
+            refuse_folder(folder, explain_disk_fault(folder, failed.value()));
     }
 }
 
-/// At no moment there is no folder: a start in between would make an empty one.
-void exchange(const std::string& folder, const std::string& repaired, const std::string& kept) {
-    if (renameat2(AT_FDCWD, repaired.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) != 0 ||
-        rename(repaired.c_str(), kept.c_str()) != 0) {
+/// The repaired store is in `kept`, and afterwards the damaged one is. At no moment there is no
+/// folder: a start in between would make an empty one.
+void put_in_place(const std::string& folder, const std::string& kept) {
+    if (renameat2(AT_FDCWD, kept.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) != 0) {
         const int error = errno;
-        refuse_folder(folder, "the repaired folder " + repaired + " cannot be put in its place: " +
-                                  explain_disk_fault(folder, error) + "; rename both by hand");
+        refuse_folder(folder, "it is unchanged; the repaired one is " + kept +
+                                  " and cannot be put in its place: " +
+                                  explain_disk_fault(folder, error) + "; exchange both by hand");
     }
+    if (!sync_folder(fs::path(folder).parent_path().string())) {
+        const int error = errno;
+        refuse_folder(folder, "it is repaired, and the damaged one is " + kept +
+                                  ", but their names may not be on the disk: " +
+                                  explain_disk_fault(folder, error));
+    }
+}
+
+/// Above all that were given out.
+std::int64_t revision_after(const std::string& folder, std::int64_t given_out) {
+    if (given_out > revision_max - revisions_skipped_by_repair) {
+        refuse_folder(folder, "its highest revision is " + std::to_string(given_out) +
+                                  ", and there are none left to go on with; restore a backup");
+    }
+    return given_out + revisions_skipped_by_repair;
 }
 
 }  // namespace
@@ -108,37 +144,40 @@ Repaired repair_store(const std::string& folder) {
     if (verdict.kind == Kind::empty)
         refuse_folder(folder, "there is no database; `muster up` makes one");
     if (verdict.kind == Kind::foreign) throw Error(Reason::invalid, verdict.sentence);
-    std::optional<std::size_t> count;
-    if (verdict.kind != Kind::damaged) count = count_of(*view, done.fault);
+    const Answered answered = read_answered(folder);
+    if (verdict.kind == Kind::unreadable)
+        throw Error(Reason::service_unavailable, verdict.sentence);
+    if (answered.state == Answered::State::unreadable)
+        refuse_folder(folder, explain_unreadable(answered));
+    std::optional<Counted> count = count_of(*view, done.fault);
     if (verdict.kind == Kind::whole && count) {
         done.was_whole = true;
-        done.objects = *count;
+        done.objects = count->records;
         done.readable = done.revision = verdict.readable;
         return done;
     }
-    std::int64_t given_out = std::max(verdict.answered, read_answered(folder).revision);
+    std::int64_t given_out = std::max(verdict.answered, answered.revision);
     std::optional<Rebuilt> rebuilt;
     if (!count || (verdict.kind == Kind::loss && view->has_unknown_tables())) {
         rebuilt.emplace(folder);
         View other = look_at(rebuilt->path());
         std::string ignored;
-        const bool can_be_read =
-            other->verdict().kind != Kind::damaged && count_of(*other, ignored);
-        if (can_be_read && (!count || other->verdict().readable > verdict.readable)) {
-            done.lost_tables = !count;
+        const std::optional<Counted> found = count_of(*other, ignored);
+        if (found && (!count || other->verdict().readable > verdict.readable)) {
+            // A rebuild takes all tables that it finds, also those that no longer counted.
+            done.lost_tables = true;
+            count = found;
             view = std::move(other);
         } else if (!count) {
             refuse_folder(folder, "nothing can be read of its database; restore a backup");
         }
     }
     done.readable = view->verdict().readable;
-    given_out = std::max({given_out, done.readable, view->verdict().answered});
-    done.revision = given_out + revisions_skipped_by_repair;
-    const std::string repaired = folder + ".repaired";
-    std::error_code failed;
-    fs::remove_all(repaired, failed);
+    given_out = std::max({given_out, done.readable, view->verdict().answered, count->newest});
+    done.revision = revision_after(folder, given_out);
+    done.damaged_copy = free_name(folder);
     {
-        NewStore target(repaired);
+        NewStore target(done.damaged_copy);
         view->each([&](const Record& record) {
             ++done.objects;
             target.put(record);
@@ -146,8 +185,22 @@ Repaired repair_store(const std::string& folder) {
         target.finish(done.revision);
     }
     view = nullptr;
-    done.damaged_copy = free_name(folder);
-    exchange(folder, repaired, done.damaged_copy);
+    put_in_place(folder, done.damaged_copy);
+    return done;
+}
+
+Repaired replace_lost_store(const std::string& folder, std::int64_t revision) {
+    VERIFY(!has_database(folder));
+    if (is_in_use(folder)) prepare_data_folder(folder);  // It says who has it.
+    const FolderClaim claim(folder);
+    Repaired done;
+    done.revision = revision;
+    std::error_code failed;
+    const bool is_free = !fs::exists(folder, failed) ||
+                         (fs::is_directory(folder, failed) && fs::is_empty(folder, failed));
+    if (!is_free) done.damaged_copy = free_name(folder);
+    NewStore(is_free ? folder : done.damaged_copy).finish(revision);
+    if (!is_free) put_in_place(folder, done.damaged_copy);
     return done;
 }
 

@@ -26,4 +26,8 @@ constexpr std::int64_t revisions_skipped_by_repair = 1'000'000;
 /// use, is not a store, or nothing at all can be read.
 Repaired repair_store(const std::string& folder);
 
+/// Makes an empty store where there is no database; the counting goes on at `revision`. A folder
+/// that has something else is kept as by repair_store, which `damaged_copy` then names.
+Repaired replace_lost_store(const std::string& folder, std::int64_t revision);
+
 }  // namespace muster::store

@@ -88,12 +88,12 @@ void RocksdbJournal::State::open() {
     database.reset(opened);
     must_open(status);
     const std::int64_t revision = newest_revision();
-    if (revision < verdict.readable) {
-        refuse_folder(folder,
-                      explain_damage(folder, "it was read up to revision " +
-                                                 std::to_string(verdict.readable) +
-                                                 ", then only up to " + std::to_string(revision)));
-    }
+    if (revision < verdict.readable)
+        refuse_folder(folder, explain_early_end(folder, verdict.readable, revision));
+    if (revision >= revision_max)
+        refuse_folder(folder, "its newest revision is " + std::to_string(revision) +
+                                  ", and no store counts beyond " + std::to_string(revision_max) +
+                                  "; restore a backup");
     sync_logs(folder);
     answered.emplace(folder, revision,
                      [this](int error) { fail(explain_disk_fault(folder, error)); });

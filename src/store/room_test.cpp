@@ -1,7 +1,7 @@
 // store/room_test.cpp - what may be written with so much free.
-#include <doctest/doctest.h>
-
 #include "store/room.h"
+
+#include <doctest/doctest.h>
 
 namespace muster::store {
 namespace {

@@ -1,4 +1,6 @@
 # test/e2e/test_store_faults.py - the data folder damaged, saved and restored: nothing that was answered is missing without a word.
+import os
+import shutil
 import subprocess
 
 import pytest
@@ -39,11 +41,8 @@ def test_a_damaged_log_is_refused_until_the_loss_is_accepted(make_muster, fault)
     else:
         content[at] ^= 1
     log.write_bytes(content)
-    refused = subprocess.run([str(MUSTER), "up", "--data", str(muster.folder / "state"), "--listen", "127.0.0.1:0"],
-                             text=True, capture_output=True, timeout=60, check=False)
-    said = [line for line in refused.stderr.splitlines() if line]
-    assert refused.returncode != 0 and len(said) == 1, refused.stderr
-    assert "writes that were answered are lost" in said[0] and "muster store repair --accept-loss" in said[0], said
+    said = refused_start(muster)
+    assert "writes that were answered are lost" in said and "muster store repair --accept-loss" in said, said
     assert store(muster, "check").returncode == 1
     asked = store(muster, "repair")
     assert asked.returncode == 1 and "nothing was changed" in asked.stderr
@@ -51,6 +50,43 @@ def test_a_damaged_log_is_refused_until_the_loss_is_accepted(make_muster, fault)
     assert done.returncode == 0 and "damaged-1" in done.stdout, done.stdout + done.stderr
     muster.start()
     assert names(muster) >= {"a", "b"} and "c" not in names(muster)
+
+
+def refused_start(muster) -> str:
+    """What `muster up` says when it does not start."""
+    refused = subprocess.run([str(MUSTER), "up", "--data", str(muster.folder / "state"), "--listen", "127.0.0.1:0"],
+                             text=True, capture_output=True, timeout=60, check=False)
+    said = [line for line in refused.stderr.splitlines() if line]
+    assert refused.returncode != 0 and len(said) == 1, refused.stderr
+    return said[0]
+
+
+def test_a_store_that_was_removed_is_a_loss_and_not_a_new_folder(make_muster):
+    muster = make_muster(flags=["--api-only"]).start()
+    make(muster, "a")
+    muster.stop()
+    shutil.rmtree(muster.folder / "state/store")
+    said = refused_start(muster)
+    assert "its objects are lost" in said and "muster store repair --accept-loss" in said, said
+    assert store(muster, "check").returncode == 1
+    done = store(muster, "repair", "--accept-loss")
+    assert done.returncode == 0, done.stdout + done.stderr
+    muster.start()
+    assert names(muster) == set()
+
+
+def test_half_an_authority_and_a_pipe_in_place_of_a_file_are_refused(make_muster):
+    muster = make_muster(flags=["--api-only"]).start()
+    muster.stop()
+    for file, words in (("pki/ca.key", "ca.key is missing"), ("store/CURRENT", "the database is damaged (the file CURRENT is missing)")):
+        path = muster.folder / "state" / file
+        path.rename(muster.folder / "away")
+        assert words in refused_start(muster)
+        os.mkfifo(path)
+        assert "it is a named pipe, not a file" in refused_start(muster)
+        path.unlink()
+        (muster.folder / "away").rename(path)
+    muster.start()
 
 
 def test_a_running_muster_is_checked_backed_up_and_exported(make_muster):
