@@ -7,6 +7,7 @@
 #include <simdjson.h>
 
 #include "api/json_syntax.h"
+#include "api/told.h"
 
 namespace muster::api {
 namespace {
@@ -87,7 +88,7 @@ private:
             }
             Value member = build(field.value, &step, depth + 1);
             if (before != nullptr) {
-                duplicates.push_back(path_text(&step));
+                if (tells_more(duplicates)) duplicates.push_back(path_text(&step));
                 *before = std::move(member);
             } else {
                 members.push_back({field.key, std::move(member)});

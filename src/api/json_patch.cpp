@@ -14,9 +14,9 @@ constexpr std::size_t operations_max = 10'000;
 constexpr std::size_t copied_max = 3
                                    << 20;  // Bytes of JSON, all copies of a patch; the reference's.
 constexpr std::size_t depth_max = 1000;    // As of any document.
-/// Members and items that all operations together may look at, move or compare: some tenths of a
-/// second. Ten thousand operations each on a thousand are within it, on a hundred thousand not.
-constexpr std::size_t work_max = 100'000'000;
+/// Members and items that all operations together may look at, move or compare: a third of a
+/// second. Ten thousand operations each on a thousand are within it, on ten thousand not.
+constexpr std::size_t work_max = 20'000'000;
 
 /// Levels of a value, but not more than `limit` are looked at.
 std::size_t depth_of(const Value& value, std::size_t limit) {

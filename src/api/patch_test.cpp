@@ -169,7 +169,7 @@ TEST_CASE("what a strategic merge patch adds has neither nulls nor directives") 
 
 TEST_CASE("ten thousand operations on a wide object are refused before they take long") {
     Value wide = Value::object({{"data", Value::object()}, {"list", Value::array()}});
-    for (int i = 0; i < 20'000; ++i) {
+    for (int i = 0; i < 3'000; ++i) {
         wide.at("list").push(i);
         wide.at("data").mutable_members().push_back({Symbol("key-" + std::to_string(i)), Value(i)});
     }
@@ -183,10 +183,10 @@ TEST_CASE("ten thousand operations on a wide object are refused before they take
         "invalid: the operations take too much work on an object this large; send fewer of them in "
         "one patch";
     for (const char* operation : {
-             R"({"op":"replace","path":"/data/key-19999","value":1})",
+             R"({"op":"replace","path":"/data/key-2999","value":1})",
              R"({"op":"add","path":"/list/0","value":1})",
              R"({"op":"move","from":"/list","path":"/list"})",
-             R"({"op":"test","path":"/data/key-19999","value":19999})",
+             R"({"op":"test","path":"/data/key-2999","value":2999})",
          }) {
         CHECK(text_of(json_patch(wide, many(operation))) == refused);
     }

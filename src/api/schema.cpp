@@ -5,6 +5,7 @@
 
 #include "api/path.h"
 #include "api/quantity_fields.h"
+#include "api/told.h"
 #include "base/time.h"
 
 namespace muster::api {
@@ -43,7 +44,7 @@ void find_unknown(const Schema& schema, const Value& value, const Path& path,
             const Schema::Field* field = schema.find_field(member.key);
             const Path below = path.child(member.key);
             if (field == nullptr) {
-                if (!schema.keeps_unknown) found.push_back(below.text());
+                if (!schema.keeps_unknown && tells_more(found)) found.push_back(below.text());
             } else if (holds_objects(*field->schema)) {
                 find_unknown(*field->schema, member.value, below, found);
             }

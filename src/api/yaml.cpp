@@ -10,6 +10,7 @@
 #include <yaml.h>
 
 #include "api/members_by_name.h"
+#include "api/told.h"
 #include "api/yaml_scalar.h"
 #include "base/text.h"
 
@@ -158,7 +159,8 @@ private:
                 merge(members, std::move(member), line);
                 continue;
             }
-            if (!written.insert(*name).second) duplicates_.push_back(path_text(&step));
+            const bool again = !written.insert(*name).second;
+            if (again && tells_more(duplicates_)) duplicates_.push_back(path_text(&step));
             members.set(*name, std::move(member));
         }
         return anchored(anchor, std::move(value));

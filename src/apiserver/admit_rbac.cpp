@@ -1,6 +1,8 @@
 // apiserver/admit_rbac.cpp - nobody may give rights that they do not have.
 #include <algorithm>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,62 +14,109 @@ namespace {
 
 using api::Value;
 
-bool covers(const std::vector<std::string>& owned, const std::string& asked) {
-    return std::find(owned.begin(), owned.end(), "*") != owned.end() ||
-           std::find(owned.begin(), owned.end(), asked) != owned.end();
-}
+/// The user's rules, to be asked for one member of a list at a time: of those that have a verb,
+/// which have this group, and so on. So a rule is held against them without each combination of its
+/// lists being looked at, and `steps` bounds what is.
+class OwnedRules {
+public:
+    explicit OwnedRules(const std::vector<const Rule*>& rules) {
+        for (const Rule* rule : rules)
+            rules_.push_back({as_set(rule->verbs), as_set(rule->groups), as_set(rule->resources),
+                              as_set(rule->names), rule});
+    }
+    /// Throws StatusError when that takes too long to find out.
+    bool cover(const Rule& asked) {
+        Some all;
+        for (const Owned& rule : rules_)
+            all.push_back(&rule);
+        const std::set<Some> by_verb = parts(
+            {all}, asked.verbs, [](const Owned& rule, Text verb) { return has(rule.verbs, verb); });
+        return cover_urls(by_verb, asked) && cover_resources(by_verb, asked);
+    }
 
-bool covers_resource(const std::vector<std::string>& owned, const std::string& asked) {
-    if (covers(owned, asked)) return true;
-    const std::size_t slash = asked.find('/');
-    return slash != std::string::npos &&
-           std::find(owned.begin(), owned.end(), "*" + asked.substr(slash)) != owned.end();
-}
+private:
+    using Text = const std::string&;
+    using Texts = std::set<std::string_view>;
+    struct Owned {
+        Texts verbs, groups, resources, names;
+        const Rule* rule = nullptr;
+    };
+    using Some = std::vector<const Owned*>;
 
-bool covers_url(const std::vector<std::string>& owned, const std::string& asked) {
-    return std::any_of(owned.begin(), owned.end(), [&](const std::string& url) {
-        if (url == "*" || url == asked) return true;
-        return !url.empty() && url.back() == '*' &&
-               asked.compare(0, url.size() - 1, url, 0, url.size() - 1) == 0;
-    });
-}
+    static Texts as_set(const std::vector<std::string>& list) { return {list.begin(), list.end()}; }
+    static bool has(const Texts& owned, Text asked) {
+        return owned.contains("*") || owned.contains(asked);
+    }
+    static bool has_resource(const Owned& rule, Text asked) {
+        if (has(rule.resources, asked)) return true;
+        const std::size_t slash = asked.find('/');
+        return slash != std::string::npos && rule.resources.contains("*" + asked.substr(slash));
+    }
+    static bool has_url(const Owned& rule, Text asked) {
+        const auto& urls = rule.rule->urls;
+        return std::any_of(urls.begin(), urls.end(), [&](const std::string& url) {
+            if (url == "*" || url == asked) return true;
+            return !url.empty() && url.back() == '*' &&
+                   asked.compare(0, url.size() - 1, url, 0, url.size() - 1) == 0;
+        });
+    }
+    /// Of names "*" is one like another.
+    static bool has_name(const Owned& rule, Text asked) {
+        return rule.names.empty() || (!asked.empty() && rule.names.contains(asked));
+    }
 
-/// One verb on one resource (or URL) of a rule.
-struct Grant {
-    std::string verb;
-    std::string group;
-    std::string resource;
-    std::string name;
-    std::string url;
-};
+    void step(std::size_t steps) {
+        constexpr std::size_t steps_max = 5'000'000;
+        steps_ += steps;
+        if (steps_ <= steps_max) return;
+        throw StatusError(Reason::forbidden,
+                          "the rules are too many to be compared with those of the user: divide "
+                          "them among several roles, or use fewer verbs, groups, resources and "
+                          "names");
+    }
 
-std::vector<Grant> grants_of(const Rule& rule) {
-    std::vector<Grant> grants;
-    const std::vector<std::string> any{""};
-    for (const std::string& verb : rule.verbs) {
-        for (const std::string& url : rule.urls)
-            grants.push_back({verb, "", "", "", url});
-        for (const std::string& group : rule.groups) {
-            for (const std::string& resource : rule.resources) {
-                for (const std::string& name : rule.names.empty() ? any : rule.names) {
-                    grants.push_back({verb, group, resource, name, ""});
+    /// For each of the texts those of the rules that have it; members that the same rules have are
+    /// one. It stops at the first that none has.
+    template <typename Has>
+    std::set<Some> parts(const std::set<Some>& from, const std::vector<std::string>& texts,
+                         const Has& has_text) {
+        std::set<Some> found;
+        for (const Some& some : from) {
+            for (const std::string& text : texts) {
+                Some those;
+                for (const Owned* rule : some) {
+                    step(1);
+                    if (has_text(*rule, text)) those.push_back(rule);
                 }
+                const bool none = those.empty();
+                found.insert(std::move(those));
+                if (none) return found;
             }
         }
+        return found;
     }
-    return grants;
-}
 
-bool rule_covers(const Rule& owned, const Grant& grant) {
-    if (!covers(owned.verbs, grant.verb)) return false;
-    if (!grant.url.empty()) return covers_url(owned.urls, grant.url);
-    if (!covers(owned.groups, grant.group)) return false;
-    if (!covers_resource(owned.resources, grant.resource)) return false;
-    if (owned.names.empty()) return true;
-    // Of names "*" is one like another.
-    return !grant.name.empty() &&
-           std::find(owned.names.begin(), owned.names.end(), grant.name) != owned.names.end();
-}
+    bool cover_urls(const std::set<Some>& by_verb, const Rule& asked) {
+        const auto with_url = [this](const Owned& rule, Text url) {
+            step(rule.rule->urls.size());
+            return has_url(rule, url);
+        };
+        return !parts(by_verb, asked.urls, with_url).contains({});
+    }
+
+    bool cover_resources(const std::set<Some>& by_verb, const Rule& asked) {
+        const auto with_group = [](const Owned& rule, Text group) {
+            return has(rule.groups, group);
+        };
+        const auto by_group = parts(by_verb, asked.groups, with_group);
+        const auto by_resource = parts(by_group, asked.resources, has_resource);
+        const std::vector<std::string> any{""};
+        return !parts(by_resource, asked.names.empty() ? any : asked.names, has_name).contains({});
+    }
+
+    std::vector<Owned> rules_;
+    std::size_t steps_ = 0;
+};
 
 std::string list_text(const std::vector<std::string>& texts) {
     std::string text = "[";
@@ -90,15 +139,10 @@ std::string rule_text(const Rule& rule) {
 /// Those of the rules that the user does not have whole, a line for each.
 std::string missing_of(const Context& context, const User& user, std::string_view ns,
                        const std::vector<Rule>& rules) {
-    const std::vector<Rule> owned = context.rbac.rules_for(user, ns);
+    OwnedRules owned(context.rbac.rules_for(user, ns));
     std::string missing;
     for (const Rule& rule : rules) {
-        const std::vector<Grant> grants = grants_of(rule);
-        const bool held = std::all_of(grants.begin(), grants.end(), [&](const Grant& grant) {
-            return std::any_of(owned.begin(), owned.end(),
-                               [&](const Rule& own) { return rule_covers(own, grant); });
-        });
-        if (!held) missing += "\n" + rule_text(rule);
+        if (!owned.cover(rule)) missing += "\n" + rule_text(rule);
     }
     return missing;
 }
@@ -150,8 +194,7 @@ void admit_role(const Context& context, const User& user, const api::Kind& kind,
     }
     check_escalation(context, user, kind, object, rules_of(object));
     if (!aggregates(object) && !aggregates(old)) return;
-    const std::vector<Rule> everything{{{"*"}, {"*"}, {"*"}, {}, {}}, {{"*"}, {}, {}, {}, {"*"}}};
-    if (!missing_of(context, user, "", everything).empty())
+    if (!missing_of(context, user, "", all_rights()).empty())
         throw refused(kind, object,
                       "must have cluster-admin privileges to use the aggregationRule");
 }

@@ -2,6 +2,8 @@
 #include "apiserver/answer.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -30,19 +32,20 @@ std::string warning_text(const std::string& warning) {
 /// Each once, and not more of them than fits into an answer's head.
 std::vector<std::string> said_warnings(const std::vector<std::string>& given) {
     constexpr std::size_t all_max = 4096, each_max = 256;
+    constexpr std::string_view ellipsis = "...";
+    std::set<std::string_view> met;
     std::vector<std::string> said;
-    std::size_t size = 0;
+    std::size_t size = 0, shortened = 0;
     for (const std::string& warning : given) {
-        if (std::find(said.begin(), said.end(), warning) != said.end()) continue;
+        if (!met.insert(warning).second) continue;
         size += warning.size();
+        shortened += std::min(warning.size(), each_max + ellipsis.size());
+        if (shortened > all_max) break;
         said.push_back(warning);
     }
     if (size <= all_max) return said;
-    size = 0;
-    for (std::size_t i = 0; i < said.size(); ++i) {
-        if (said[i].size() > each_max) said[i] = said[i].substr(0, each_max) + "...";
-        size += said[i].size();
-        if (size > all_max) said.resize(i);
+    for (std::string& warning : said) {
+        if (warning.size() > each_max) warning.replace(each_max, std::string::npos, ellipsis);
     }
     return said;
 }

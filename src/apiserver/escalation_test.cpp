@@ -66,6 +66,86 @@ struct Town : TestServer {
     }
 };
 
+/// A list of JSON texts "a0" to "a199".
+std::string many(const std::string& prefix, int from = 0, int to = 200) {
+    std::string list;
+    for (int i = from; i < to; ++i)
+        list += (list.empty() ? "\"" : ",\"") + prefix + std::to_string(i) + "\"";
+    return "[" + list + "]";
+}
+
+std::string rule_of(const std::string& verbs, const std::string& groups,
+                    const std::string& resources, const std::string& names) {
+    return R"({"verbs":)" + verbs + R"(,"apiGroups":)" + groups + R"(,"resources":)" + resources +
+           R"(,"resourceNames":)" + names + "}";
+}
+
+TEST_CASE("a rule is held against the user's without each of its combinations being looked at") {
+    Town town;
+    const std::string roles = rbac + "/clusterroles";
+    const std::string makes = R"({"verbs":["create"],"apiGroups":["rbac.authorization.k8s.io"],)"
+                              R"("resources":["clusterroles"]})";
+    // Together they have all; the names are divided between two rules.
+    town.give("ann", makes + "," + rule_of(many("v"), many("g"), many("r"), many("n", 0, 120)) +
+                         "," + rule_of(R"(["*"])", many("g"), R"(["*"])", many("n", 100, 200)));
+    town.become("ann");
+    CHECK(town.post(roles, cluster_role("all", rule_of(many("v"), many("g"), many("r"), many("n"))))
+              ->status == 201);
+    const ReplyPtr more = town.post(
+        roles, cluster_role("more", rule_of(many("v"), many("g"), many("r"), many("n", 0, 201))));
+    CHECK(more->status == 403);
+    CHECK(more->message().find("not currently held:\n{APIGroups:") != std::string::npos);
+}
+
+TEST_CASE("a rule that takes too long to compare with the user's is refused in words") {
+    Town town;
+    std::string rules = R"({"verbs":["create"],"apiGroups":["rbac.authorization.k8s.io"],)"
+                        R"("resources":["clusterroles"]})";
+    // All but one of each list: the members of each are had by different rules.
+    for (int i = 0; i < 200; ++i) {
+        const auto but = [i](const char* prefix) {
+            std::string list = many(prefix, 0, i);
+            list.pop_back();
+            const std::string rest = many(prefix, i + 1, 200).substr(1);
+            return list + (i > 0 && i < 199 ? "," : "") + rest;
+        };
+        rules += "," + rule_of(but("v"), but("g"), but("r"), R"(["n"])");
+    }
+    town.give("ann", rules);
+    town.become("ann");
+    const ReplyPtr refused =
+        town.post(rbac + "/clusterroles",
+                  cluster_role("c", rule_of(many("v"), many("g"), many("r"), R"(["n"])")));
+    CHECK(refused->status == 403);
+    CHECK(refused->message().find("divide them among several roles") != std::string::npos);
+}
+
+TEST_CASE("who asks for their rules gets those of a role once, and no more than a mebibyte") {
+    Town town;
+    const auto rules = [&town] {
+        return town
+            .post("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+                  R"({"spec":{"namespace":"default"}})")
+            ->json()["status"];
+    };
+    town.give("ann", all_secrets);
+    town.grant("of-ann", "ann");
+    town.give("eve", rule_of(many("v", 0, 60'000), many("g"), many("r"), many("n")) + "," +
+                         rule_of(many("v", 0, 60'000), many("g"), many("r"), many("n")));
+    town.become("ann");
+    int of_secrets = 0;
+    const Value of_ann = rules();
+    for (const Value& rule : of_ann["resourceRules"].items())
+        of_secrets += rule["resources"][0].text() == "secrets" ? 1 : 0;
+    CHECK(of_secrets == 1);
+    CHECK_FALSE(of_ann["incomplete"].boolean_or(true));
+    town.become("eve");
+    const Value of_eve = rules();
+    CHECK(of_eve["resourceRules"].size() == 1);
+    CHECK(of_eve["incomplete"].boolean_or(false));
+    CHECK(!of_eve["evaluationError"].text().empty());
+}
+
 TEST_CASE("a binding to a role that is not there needs the right to bind it") {
     Town town;
     town.grant("admin", "ann");

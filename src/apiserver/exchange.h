@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,9 +16,11 @@
 #include "api/admission.h"
 #include "api/kind.h"
 #include "apiserver/event_expiries.h"
+#include "apiserver/known_claims.h"
 #include "apiserver/media.h"
 #include "apiserver/rbac.h"
 #include "apiserver/route.h"
+#include "apiserver/selector.h"
 #include "apiserver/server.h"
 #include "apiserver/service_addresses.h"
 #include "apiserver/status_error.h"
@@ -69,6 +72,11 @@ struct SharedChange {
     store::Revision revision = 0;
     std::shared_ptr<const api::Value> before;  // Null until needed.
     std::shared_ptr<const api::Value> after;
+    /// The labels of the trees, and how many watches have looked through the texts instead.
+    std::optional<LabelIndex> labels_before;
+    std::optional<LabelIndex> labels_after;
+    int looks_before = 0;
+    int looks_after = 0;
     std::map<std::string, Bytes, std::less<>> lines;  // By form and type.
 };
 
@@ -128,7 +136,7 @@ struct Context {
     std::map<std::string, OpenApiDocument> open_api;
     std::set<std::shared_ptr<WatchStream>> watches;
     /// Claims of service account tokens seen lately, by the hash of the token.
-    std::map<std::string, api::Value> known_claims;
+    KnownClaims known_claims;
     /// Answers that wait until a revision is durable.
     std::multimap<store::Revision, std::function<void()>> waiting;
     bool stopping = false;

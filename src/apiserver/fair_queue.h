@@ -2,6 +2,7 @@
 // server's time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -26,6 +27,9 @@ public:
         /// False: there is no room for its answer yet, and others go first.
         std::function<bool()> has_room;
         Time until;
+        /// The parts of a line take turns, and when it is full the longest gives way: so nobody who
+        /// shares a line with others fills it.
+        std::string part{};
     };
     /// What is to be called next, and for whom.
     struct Turn {
@@ -39,7 +43,7 @@ public:
     std::optional<Turn> next(Time now);
     /// The client has had so much of the server's time.
     void spent(const std::string& client, Duration time);
-    bool empty() const { return ready_.empty(); }
+    bool empty() const { return ready_.empty() && displaced_.empty(); }
     /// `next` would give something.
     bool has_next(Time now) const;
 
@@ -47,13 +51,20 @@ public:
 
 private:
     struct Line {
-        std::deque<Waiting> waiting;
+        std::map<std::string, std::deque<Waiting>> parts;  // None of them is empty.
+        std::deque<std::string> order;                     // Of the parts.
+        std::size_t size = 0;
         std::int64_t used = 0;  // Nanoseconds, counted from where everybody began.
+
+        const Waiting& first() const { return parts.at(order.front()).front(); }
+        Waiting take_first();
+        bool make_room(const std::string& part, std::deque<Waiting>& displaced);
     };
     void forget_idle();
 
     std::map<std::string, Line> lines_;
     std::set<std::pair<std::int64_t, std::string>> ready_;  // Lines in which somebody waits.
+    std::deque<Turn> displaced_;                            // Refused for others of their line.
     std::int64_t begin_ = 0;                                // What the last one served had used.
 };
 

@@ -48,6 +48,27 @@ TEST_CASE("one with a thousand requests does not keep another from the second tu
     CHECK(counter.served.rfind('f') <= 3);
 }
 
+TEST_CASE("the parts of a line take turns, and the longest gives way when the line is full") {
+    FairQueue queue;
+    std::string served;
+    const auto push = [&](const std::string& part) {
+        FairQueue::Waiting waiting;
+        waiting.run = [&served, part] { served += part; };
+        waiting.refuse = [&served] { served += '!'; };
+        waiting.until = Time{} + seconds(10);
+        waiting.part = part;
+        return queue.push("line", std::move(waiting));
+    };
+    for (std::size_t i = 0; i < FairQueue::line_max; ++i)
+        REQUIRE(push("b"));
+    CHECK_FALSE(push("b"));
+    CHECK(push("g"));
+    CHECK(push("g"));
+    for (int i = 0; i < 7; ++i)
+        queue.next(Time{})->call();
+    CHECK(served == "!!bgbgb");
+}
+
 TEST_CASE("time counts, not requests: long ones wait for as much of short ones") {
     Counter counter;
     counter.takes = {{"long", milliseconds(100)}, {"short", milliseconds(1)}};

@@ -128,6 +128,44 @@ TEST_CASE("unknown and duplicate fields are refused, told or dropped") {
     CHECK(!ignored->headers.has("Warning"));
 }
 
+TEST_CASE("of very many unknown or duplicate fields a hundred are told") {
+    TestServer server;
+    const auto body = [](const std::string& name, int key_step) {
+        std::string text = R"({"metadata":{"name":")" + name + R"("})";
+        for (int i = 0; i < 20'000; ++i)
+            text += ",\"k" + std::to_string(i * key_step) + "\":1";
+        return text + "}";
+    };
+    for (const int key_step : {1, 0}) {
+        const ReplyPtr strict = server.post(maps + "?fieldValidation=Strict", body("s", key_step));
+        CHECK(strict->status == 400);
+        CHECK(strict->message().size() < 10'000);
+        CHECK(strict->message().find("unknown field \"k0\"") != std::string::npos);
+        const ReplyPtr warned = server.post(maps, body("w" + std::to_string(key_step), key_step));
+        CHECK(warned->status == 201);
+        std::size_t said = 0;
+        for (const auto& [name, value] : warned->headers.fields)
+            said += name == "Warning" ? 1 : 0;
+        CHECK(said >= 1);
+        CHECK(said <= 100);
+    }
+}
+
+TEST_CASE("of very many errors a hundred are told, and how many there are besides") {
+    TestServer server;
+    std::string containers;
+    for (int i = 0; i < 1000; ++i)
+        containers += std::string(i > 0 ? "," : "") + R"({"name":"c"})";
+    const ReplyPtr refused = server.post(
+        pods, R"({"metadata":{"name":"p"},"spec":{"containers":[)" + containers + "]}}");
+    CHECK(refused->status == 422);
+    CHECK(refused->json()["details"]["causes"].size() == 100);
+    CHECK(refused->message().find("spec.containers[99].image: Required value") !=
+          std::string::npos);
+    CHECK(refused->message().find("spec.containers[100].image") == std::string::npos);
+    CHECK(refused->message().ends_with(", and 1899 more]"));
+}
+
 TEST_CASE("bad patches") {
     TestServer server;
     server.post(maps, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"}})");

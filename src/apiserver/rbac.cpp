@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 
 #include "apiserver/selector.h"
 
@@ -162,18 +163,16 @@ const std::vector<Rule>* Rbac::find_rules(const Binding& binding, const std::str
     return found == roles_.end() ? nullptr : &found->second;
 }
 
-/// Visits the rules bound to the user, cluster-wide and in `ns`, until `visit` says true.
+/// Visits the rules of each role bound to the user, cluster-wide and in `ns`, until `visit` says
+/// true.
 template <typename Visit>
-bool Rbac::visit_rules(const User& user, std::string_view ns, Visit visit) const {
+bool Rbac::visit_roles(const User& user, std::string_view ns, Visit visit) const {
     const auto visit_subject = [&](const Subjects& subjects, const std::string& subject) {
         const auto [begin, end] = subjects.equal_range(subject);
         for (auto entry = begin; entry != end; ++entry) {
             const auto& [place, binding] = entry->second;
             const std::vector<Rule>* rules = find_rules(binding, place.first);
-            if (rules == nullptr) continue;
-            for (const Rule& rule : *rules) {
-                if (visit(rule)) return true;
-            }
+            if (rules != nullptr && visit(*rules)) return true;
         }
         return false;
     };
@@ -189,21 +188,31 @@ bool Rbac::visit_rules(const User& user, std::string_view ns, Visit visit) const
 
 bool Rbac::allows(const User& user, const Attributes& attributes) const {
     if (user.in_group("system:masters")) return true;
-    return visit_rules(user, attributes.is_resource ? attributes.ns : std::string(),
-                       [&](const Rule& rule) { return rule_allows(rule, attributes); });
+    return visit_roles(user, attributes.is_resource ? attributes.ns : std::string(),
+                       [&](const std::vector<Rule>& rules) {
+                           return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) {
+                               return rule_allows(rule, attributes);
+                           });
+                       });
 }
 
-std::vector<Rule> Rbac::rules_for(const User& user, std::string_view ns) const {
-    std::vector<Rule> rules;
-    if (user.in_group("system:masters")) {
-        rules.push_back({{"*"}, {"*"}, {"*"}, {}, {}});
-        rules.push_back({{"*"}, {}, {}, {}, {"*"}});
-    }
-    visit_rules(user, ns, [&](const Rule& rule) {
-        rules.push_back(rule);
-        return false;
-    });
+const std::vector<Rule>& all_rights() {
+    static const std::vector<Rule> rules{{{"*"}, {"*"}, {"*"}, {}, {}}, {{"*"}, {}, {}, {}, {"*"}}};
     return rules;
+}
+
+std::vector<const Rule*> Rbac::rules_for(const User& user, std::string_view ns) const {
+    std::vector<const Rule*> found;
+    std::set<const std::vector<Rule>*> met;
+    const auto add = [&](const std::vector<Rule>& rules) {
+        if (!met.insert(&rules).second) return false;
+        for (const Rule& rule : rules)
+            found.push_back(&rule);
+        return false;
+    };
+    if (user.in_group("system:masters")) add(all_rights());
+    visit_roles(user, ns, add);
+    return found;
 }
 
 std::optional<std::vector<Rule>> Rbac::rules_of_ref(const Value& role_ref,

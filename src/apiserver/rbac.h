@@ -24,6 +24,8 @@ struct Rule {
 };
 
 std::vector<Rule> rules_of(const api::Value& role);
+/// What system:masters may: every verb on every resource and path.
+const std::vector<Rule>& all_rights();
 api::Value to_value(const Rule& rule);
 
 /// What somebody wants to do.
@@ -52,8 +54,9 @@ public:
 
     bool allows(const User& user, const Attributes& attributes) const;
 
-    /// All rules that hold for the user in a namespace ("": cluster-wide ones only).
-    std::vector<Rule> rules_for(const User& user, std::string_view ns) const;
+    /// All rules that hold for the user in a namespace ("": cluster-wide ones only); those of a
+    /// role once, however often it is bound. They stay where they are until the next `put`.
+    std::vector<const Rule*> rules_for(const User& user, std::string_view ns) const;
 
     /// The rules of a role that a binding in `ns` names by {kind, name}; absent when there is none.
     std::optional<std::vector<Rule>> rules_of_ref(const api::Value& role_ref,
@@ -77,7 +80,7 @@ private:
     void aggregate();
     void put_binding(Subjects& subjects, const Place& place, const api::Value& object);
     template <typename Visit>
-    bool visit_rules(const User& user, std::string_view ns, Visit visit) const;
+    bool visit_roles(const User& user, std::string_view ns, Visit visit) const;
 
     std::map<std::string, ClusterRole, std::less<>> cluster_roles_;
     std::map<std::string, std::vector<Rule>, std::less<>> effective_;  // With aggregated rules.

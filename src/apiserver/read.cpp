@@ -301,13 +301,19 @@ Selection Selection::of(const Exchange& exchange) {
     return selection;
 }
 
+bool Selection::fields_match(std::string_view key, const Value& object) const {
+    if (fields.empty()) return true;
+    const auto [ns, name] = place_of(key);
+    return fields.matches_place(ns, name) && (!fields.needs_object() || fields.matches(object));
+}
+
 bool Selection::matches(std::string_view key, const Value& object) const {
-    if (!fields.empty()) {
-        const auto [ns, name] = place_of(key);
-        if (!fields.matches_place(ns, name)) return false;
-        if (fields.needs_object() && !fields.matches(object)) return false;
-    }
-    return labels.empty() || labels.matches(object["metadata"]["labels"]);
+    return fields_match(key, object) &&
+           (labels.empty() || labels.matches(object["metadata"]["labels"]));
+}
+
+bool Selection::matches(std::string_view key, const Value& object, const LabelIndex& index) const {
+    return fields_match(key, object) && labels.matches(index);
 }
 
 std::vector<store::Entry> selected_entries(Context& context, const Selection& selection) {

@@ -25,10 +25,14 @@ struct Selection {
     static Selection of(const Exchange& exchange);
     bool needs_object() const { return !labels.empty() || fields.needs_object(); }
     bool matches(std::string_view key, const api::Value& object) const;
+    bool matches(std::string_view key, const api::Value& object, const LabelIndex& index) const;
     /// False when the stored text shows that `matches` would be false.
     bool may_match(std::string_view json) const {
         return fields.may_match(json) && labels.may_match(json);
     }
+
+private:
+    bool fields_match(std::string_view key, const api::Value& object) const;
 };
 
 /// What a list found.

@@ -1,6 +1,7 @@
 // apiserver/reviews.cpp - the answers to access reviews and token reviews.
 #include "apiserver/reviews.h"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -115,14 +116,36 @@ User user_of_spec(const Value& spec) {
     return user;
 }
 
+constexpr std::size_t shown_rules_max = 1 << 20;
+
+/// Somewhat more than the bytes of a rule as JSON.
+std::size_t size_of(const Rule& rule) {
+    constexpr std::size_t each = 4, whole = 100;
+    std::size_t size = whole;
+    for (const auto* list : {&rule.verbs, &rule.groups, &rule.resources, &rule.names, &rule.urls}) {
+        for (const std::string& text : *list)
+            size += text.size() + each;
+    }
+    return size;
+}
+
 Value rules_status(Context& context, const User& user, const std::string& ns) {
     Value resources = Value::array();
     Value others = Value::array();
-    for (const Rule& rule : context.rbac.rules_for(user, ns)) {
-        (rule.urls.empty() ? resources : others).push(to_value(rule));
+    bool all = true;
+    std::size_t size = 0;
+    for (const Rule* rule : context.rbac.rules_for(user, ns)) {
+        size += size_of(*rule);
+        all = size <= shown_rules_max;
+        if (!all) break;
+        (rule->urls.empty() ? resources : others).push(to_value(*rule));
     }
-    return Value::object(
-        {{"resourceRules", resources}, {"nonResourceRules", others}, {"incomplete", false}});
+    Value status = Value::object(
+        {{"resourceRules", resources}, {"nonResourceRules", others}, {"incomplete", !all}});
+    if (!all)
+        status.set("evaluationError",
+                   "the user's rules are longer than 1 MiB; the rest is left out");
+    return status;
 }
 
 Value token_status(Context& context, const Value& spec) {

@@ -2,6 +2,7 @@
 #include "apiserver/selector.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "apiserver/status_error.h"
 #include "base/text.h"
@@ -12,6 +13,41 @@ using api::Value;
 
 /// So many are looked through one after the other.
 constexpr std::size_t few_values = 16;
+constexpr std::size_t few_labels = 16;
+/// So often a text is looked through before it is parsed.
+constexpr int looks_max = 8;
+
+namespace {
+
+/// As `find`, but never longer than both texts: memmem's time does not grow with their product.
+bool contains(std::string_view text, std::string_view part) {
+    return memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
+}
+
+std::optional<std::string_view> label_text(const Value* value) {
+    if (value == nullptr || !value->is_string()) return std::nullopt;
+    return value->as_string();
+}
+
+}  // namespace
+
+LabelIndex::LabelIndex(const Value& labels) : labels_(&labels) {
+    if (labels.members().size() <= few_labels) return;
+    for (const Value::Member& label : labels.members()) {
+        if (const auto text = label_text(&label.value))
+            sorted_.emplace_back(label.key.view(), *text);
+    }
+    std::sort(sorted_.begin(), sorted_.end());
+}
+
+std::optional<std::string_view> LabelIndex::find(std::string_view key) const {
+    if (sorted_.empty()) return label_text(labels_->find(key));
+    const auto found = std::lower_bound(
+        sorted_.begin(), sorted_.end(), key,
+        [](const auto& label, std::string_view name) { return label.first < name; });
+    if (found == sorted_.end() || found->first != key) return std::nullopt;
+    return found->second;
+}
 
 LabelSelector LabelSelector::from_object(const Value& object) {
     LabelSelector selector;
@@ -80,11 +116,13 @@ bool LabelSelector::holds(const Requirement& requirement,
 
 bool LabelSelector::matches(const Value& labels) const {
     return std::all_of(requirements_.begin(), requirements_.end(), [&](const Requirement& term) {
-        const Value* value = labels.find(term.key);
-        return holds(term, value != nullptr && value->is_string()
-                               ? std::optional(value->as_string())
-                               : std::nullopt);
+        return holds(term, label_text(labels.find(term.key)));
     });
+}
+
+bool LabelSelector::matches(const LabelIndex& labels) const {
+    return std::all_of(requirements_.begin(), requirements_.end(),
+                       [&](const Requirement& term) { return holds(term, labels.find(term.key)); });
 }
 
 bool LabelSelector::matches(const std::vector<std::pair<std::string, std::string>>& labels) const {
@@ -98,12 +136,16 @@ bool LabelSelector::matches(const std::vector<std::pair<std::string, std::string
 
 /// Keys and values of labels are written in JSON as they are, without escapes.
 bool LabelSelector::may_match(std::string_view json) const {
+    int looks = 0;
     return std::all_of(requirements_.begin(), requirements_.end(), [&](const Requirement& term) {
         if (term.op == Operator::not_in || term.op == Operator::absent) return true;
-        if (json.find("\"" + term.key + "\":") == std::string_view::npos) return false;
-        if (term.op != Operator::in || term.values.size() > few_values) return true;
+        if (++looks > looks_max) return true;
+        if (!contains(json, "\"" + term.key + "\":")) return false;
+        if (term.op != Operator::in) return true;
+        looks += static_cast<int>(term.values.size());
+        if (looks > looks_max) return true;
         return std::any_of(term.values.begin(), term.values.end(), [&](const std::string& value) {
-            return json.find("\"" + value + "\"") != std::string_view::npos;
+            return contains(json, "\"" + value + "\"");
         });
     });
 }
@@ -171,11 +213,12 @@ bool FieldSelector::matches(const Value& object) const {
 
 bool FieldSelector::may_match(std::string_view json) const {
     constexpr std::string_view escaped = "\"\\/<>&";
+    int looks = 0;
     return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
         if (!term.equal || term.value == term.unset ||
             term.value.find_first_of(escaped) != std::string::npos)
             return true;
-        return json.find(term.value) != std::string_view::npos;
+        return ++looks > looks_max || contains(json, term.value);
     });
 }
 

@@ -13,6 +13,18 @@
 
 namespace muster::apiserver {
 
+/// Labels of an object for many selectors to ask; the object must outlive it.
+class LabelIndex {
+public:
+    explicit LabelIndex(const api::Value& labels);
+    std::optional<std::string_view> find(std::string_view key) const;
+
+private:
+    const api::Value* labels_;
+    /// By key, when they are too many to look through.
+    std::vector<std::pair<std::string_view, std::string_view>> sorted_;
+};
+
 /// Requirements on labels; all must hold. Empty: everything matches.
 class LabelSelector {
 public:
@@ -25,8 +37,10 @@ public:
 
     bool empty() const { return requirements_.empty(); }
     bool matches(const api::Value& labels) const;
+    bool matches(const LabelIndex& labels) const;
     bool matches(const std::vector<std::pair<std::string, std::string>>& labels) const;
-    /// False when the JSON text of an object shows that it cannot match; saves parsing it.
+    /// False when the JSON text of an object shows that it cannot match; saves parsing it. Asks the
+    /// first few requirements only: more of them take longer than parsing.
     bool may_match(std::string_view json) const;
     /// "a=b,c in (d)": what /scale shows.
     std::string text() const;

@@ -2,6 +2,7 @@
 #include "apiserver/status_error.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <utility>
 
@@ -18,9 +19,23 @@ Value details_of(const api::GroupResource& resource, std::string_view name) {
     return details;
 }
 
+/// So many of the errors are told, each in the message and as a cause. A body of three megabytes
+/// may have hundreds of thousands.
+std::size_t told_of(const std::vector<api::FieldError>& errors) {
+    constexpr std::size_t errors_max = 100, bytes_max = 256 << 10;
+    std::size_t told = 0, bytes = 0;
+    while (told < errors.size() && told < errors_max && bytes < bytes_max) {
+        bytes += errors[told].field.size() + errors[told].text.size();
+        ++told;
+    }
+    return told;
+}
+
 Value causes_of(const std::vector<api::FieldError>& errors) {
     Value causes = Value::array();
-    for (const api::FieldError& error : errors) {
+    const std::size_t told = told_of(errors);
+    for (std::size_t i = 0; i < told; ++i) {
+        const api::FieldError& error = errors[i];
         Value cause = Value::object({{"reason", error.reason}, {"message", error.text}});
         if (!error.field.empty()) cause.set("field", error.field);
         causes.push(std::move(cause));
@@ -40,11 +55,13 @@ StatusError invalid_of(const std::string& group, const std::string& kind, std::s
     if (!kind.empty()) details.set("kind", kind);
     details.set("causes", causes_of(errors));
     std::string text;
-    for (const api::FieldError& error : errors) {
+    const std::size_t told = told_of(errors);
+    for (std::size_t i = 0; i < told; ++i) {
         if (!text.empty()) text += ", ";
-        if (!error.field.empty()) text += error.field + ": ";
-        text += error.text;
+        if (!errors[i].field.empty()) text += errors[i].field + ": ";
+        text += errors[i].text;
     }
+    if (told < errors.size()) text += ", and " + std::to_string(errors.size() - told) + " more";
     if (errors.size() > 1) text = "[" + text + "]";
     const std::string what = group.empty() ? kind : kind + "." + group;
     return {Reason::invalid, what + " \"" + std::string(name) + "\" is invalid: " + text,

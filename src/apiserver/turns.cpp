@@ -103,7 +103,8 @@ void pump(const std::shared_ptr<Turns>& turns) {
 }
 
 /// Throws when the client has too many in line.
-void line_up(Context& context, const ExchangePtr& exchange, std::function<void()> step) {
+void line_up(Context& context, const ExchangePtr& exchange, std::function<void()> step,
+             const std::string& part) {
     const std::shared_ptr<Turns>& turns = context.turns;
     FairQueue::Waiting waiting;
     waiting.run = [exchange, step = std::move(step)] { guarded(exchange, step); };
@@ -124,6 +125,7 @@ void line_up(Context& context, const ExchangePtr& exchange, std::function<void()
         waiting.has_room = [account, room] { return account->has_room(room); };
     }
     waiting.until = context.loop.now() + patience;
+    waiting.part = part;
     if (!turns->queue.push(exchange->client, std::move(waiting)))
         throw too_many("too many requests of this client wait already: try again later");
     if (turns->look_again) {
@@ -145,6 +147,7 @@ std::string client_name(const User& user) {
 }
 
 void in_turn(Context& context, const ExchangePtr& exchange, std::function<void()> step) {
+    std::string part;
     const bool at_once = exchange->request.peer.trusted || exchange->request.admitted ||
                          identifies_at_once(context, exchange->request);
     if (at_once) {
@@ -155,13 +158,18 @@ void in_turn(Context& context, const ExchangePtr& exchange, std::function<void()
         exchange->client = exchange->user.is_anonymous() ? address_of(exchange->request)
                                                          : client_name(exchange->user);
     } else {
-        // To look at a new token takes longer than most requests: that waits for its turn, too.
+        // To look at a new token takes longer than most requests: that waits for its turn, too. The
+        // connections of an address take turns, so that bad tokens do not keep good ones out.
         exchange->client = "unknown tokens of " + address_of(exchange->request);
+        part = exchange->request.peer.address;
     }
-    line_up(context, exchange, [&context, exchange, step = std::move(step)] {
-        identify(context, *exchange);
-        step();
-    });
+    line_up(
+        context, exchange,
+        [&context, exchange, step = std::move(step)] {
+            identify(context, *exchange);
+            step();
+        },
+        part);
 }
 
 void charge_answer(const Exchange& exchange, net::Response& response) {

@@ -259,6 +259,34 @@ const Value& WatchStream::tree_before(const store::Change& change) {
     return *shared.before;
 }
 
+/// The first watches of a change look through its text, which is quicker than parsing. When it is
+/// parsed, or there are many of them, they share the tree and its labels.
+bool WatchStream::may_select(const Bytes& text, bool is_parsed, int& looks) const {
+    constexpr int looks_max = 4;
+    if (is_parsed || ++looks > looks_max) return true;
+    return selection_.may_match(*text);
+}
+
+bool WatchStream::selects_before(const store::Change& change) {
+    if (change.before == nullptr) return false;
+    if (!selection_.needs_object()) return selection_.matches(change.key, {});
+    SharedChange& shared = context_.shared;
+    if (!may_select(change.before, shared.before != nullptr, shared.looks_before)) return false;
+    const Value& tree = tree_before(change);
+    if (!shared.labels_before) shared.labels_before.emplace(tree["metadata"]["labels"]);
+    return selection_.matches(change.key, tree, *shared.labels_before);
+}
+
+bool WatchStream::selects_after(const store::Change& change) {
+    if (change.after == nullptr) return false;
+    if (!selection_.needs_object()) return selection_.matches(change.key, {});
+    SharedChange& shared = context_.shared;
+    if (!may_select(change.after, shared.after != nullptr, shared.looks_after)) return false;
+    const Value& tree = tree_after(change);
+    if (!shared.labels_after) shared.labels_after.emplace(tree["metadata"]["labels"]);
+    return selection_.matches(change.key, tree, *shared.labels_after);
+}
+
 void WatchStream::take(const store::Change& change) {
     if (ended_ || change.revision <= seen_) return;
     seen_ = change.revision;
@@ -266,15 +294,8 @@ void WatchStream::take(const store::Change& change) {
         context_.shared = SharedChange{};
         context_.shared.revision = change.revision;
     }
-    const bool needs_object = selection_.needs_object();
-    static const Value none{};
-    const auto may_match = [&](const Bytes& text) {
-        return text != nullptr && (!needs_object || selection_.may_match(*text));
-    };
-    const bool was = may_match(change.before) &&
-                     selection_.matches(change.key, needs_object ? tree_before(change) : none);
-    const bool is = may_match(change.after) &&
-                    selection_.matches(change.key, needs_object ? tree_after(change) : none);
+    const bool was = selects_before(change);
+    const bool is = selects_after(change);
     if (is) {
         send_event(was ? "MODIFIED" : "ADDED", change);
     } else if (was) {

@@ -47,6 +47,9 @@ private:
     bool takes_stored_text() const;
     Bytes counted(std::string line) const;
     void take(const store::Change& change);
+    bool may_select(const Bytes& text, bool is_parsed, int& looks) const;
+    bool selects_before(const store::Change& change);
+    bool selects_after(const store::Change& change);
     void send_event(std::string_view type, const store::Change& change);
     void send_bookmark(store::Revision seen, bool initial_events_end);
     store::Revision seen_now() const;

@@ -2,7 +2,6 @@
 #include "api/builtin/container_validation.h"
 
 #include <algorithm>
-#include <set>
 
 #include "api/builtin/field_reference.h"
 #include "api/field_error.h"
@@ -161,18 +160,15 @@ void check_environment(const Value& container, const Path& path, FieldErrors& er
     }
 }
 
-void check_mounts(const Value& mounts, const Value& volumes, const Path& path,
+void check_mounts(const Value& mounts, const VolumeNames& volumes, const Path& path,
                   FieldErrors& errors) {
     std::set<std::string> paths;
     for (std::size_t i = 0; i < mounts.size(); ++i) {
         const Path item = path.item(i);
         const Value& name = mounts[i]["name"];
-        bool known = false;
-        for (const Value& volume : volumes.items())
-            known = known || volume["name"] == name;
         if (name.text_or("").empty()) {
             errors.push_back(required(item.child("name")));
-        } else if (!known) {
+        } else if (!volumes.contains(name.as_string())) {
             errors.push_back(not_found(item.child("name"), name));
         }
         const Value& mount_path = mounts[i]["mountPath"];
@@ -283,7 +279,7 @@ void check_resources(const Value& resources, const Path& path, FieldErrors& erro
     check_requests_against_limits(resources, path, errors);
 }
 
-void check_container(const Value& container, ContainerKind kind, const Value& volumes,
+void check_container(const Value& container, ContainerKind kind, const VolumeNames& volumes,
                      const Path& path, FieldErrors& errors) {
     const Value& name = container["name"];
     if (name.text_or("").empty()) {

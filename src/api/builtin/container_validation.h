@@ -1,6 +1,9 @@
 // api/builtin/container_validation.h - checks of one container of a pod.
 #pragma once
 
+#include <set>
+#include <string_view>
+
 #include "api/builtin/validation.h"
 
 namespace muster::api {
@@ -8,8 +11,11 @@ namespace muster::api {
 /// Init containers run before the others, and have rules of their own.
 enum class ContainerKind { main, init };
 
-/// `volumes` are the pod's: what is mounted must be among them.
-void check_container(const Value& container, ContainerKind kind, const Value& volumes,
+/// The names of a pod's volumes.
+using VolumeNames = std::set<std::string_view>;
+
+/// What is mounted must be among the pod's volumes.
+void check_container(const Value& container, ContainerKind kind, const VolumeNames& volumes,
                      const Path& path, FieldErrors& errors);
 
 /// The users and groups of a security context: runAsUser, runAsGroup, and those that only a pod has

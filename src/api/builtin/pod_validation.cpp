@@ -1,6 +1,8 @@
 // api/builtin/pod_validation.cpp - what Kubernetes refuses in a pod, a pod template, and an update
 // of a pod.
 #include <set>
+#include <string>
+#include <utility>
 
 #include "api/builtin/container_validation.h"
 #include "api/builtin/validation.h"
@@ -27,13 +29,15 @@ void check_containers(const Value& spec, const Path& path, FieldErrors& errors) 
     const Path main = path.child("containers");
     const Path init = path.child("initContainers");
     if (spec["containers"].empty()) errors.push_back(required(main));
+    VolumeNames volumes;
+    for (const Value& volume : spec["volumes"].items())
+        volumes.insert(volume["name"].text_or(""));
     for (std::size_t i = 0; i < spec["containers"].size(); ++i) {
-        check_container(spec["containers"][i], ContainerKind::main, spec["volumes"], main.item(i),
-                        errors);
+        check_container(spec["containers"][i], ContainerKind::main, volumes, main.item(i), errors);
     }
     for (std::size_t i = 0; i < spec["initContainers"].size(); ++i) {
-        check_container(spec["initContainers"][i], ContainerKind::init, spec["volumes"],
-                        init.item(i), errors);
+        check_container(spec["initContainers"][i], ContainerKind::init, volumes, init.item(i),
+                        errors);
     }
     std::set<std::string> names;
     check_names_once(spec["containers"], main, names, errors);
@@ -151,26 +155,26 @@ void check_pod_update(const Value& pod, const Value& old, FieldErrors& errors) {
     if (!(fixed_part(pod["spec"], old["spec"]) == fixed_part(old["spec"], old["spec"]))) {
         errors.push_back(forbidden(spec, update_rule));
     }
-    const Value::Array& now = pod["spec"]["tolerations"].items();
+    const auto tolerated = [](const Value& toleration) {
+        return std::pair(toleration["key"].text(), toleration["effect"].text());
+    };
+    std::set<std::pair<std::string, std::string>> now;
+    for (const Value& toleration : pod["spec"]["tolerations"].items())
+        now.insert(tolerated(toleration));
     for (const Value& toleration : old["spec"]["tolerations"].items()) {
-        bool kept = false;
-        for (const Value& each : now) {
-            kept = kept ||
-                   (each["key"] == toleration["key"] && each["effect"] == toleration["effect"]);
-        }
-        if (kept) continue;
+        if (now.contains(tolerated(toleration))) continue;
         errors.push_back(forbidden(spec.child("tolerations"),
                                    "existing toleration can not be modified except its "
                                    "tolerationSeconds"));
         break;
     }
     const Path gates = spec.child("schedulingGates");
+    std::set<std::string> had;
+    for (const Value& gate : old["spec"]["schedulingGates"].items())
+        had.insert(gate["name"].text());
     for (std::size_t i = 0; i < pod["spec"]["schedulingGates"].size(); ++i) {
         const Value& gate = pod["spec"]["schedulingGates"][i];
-        bool had = false;
-        for (const Value& each : old["spec"]["schedulingGates"].items())
-            had = had || each == gate;
-        if (had) continue;
+        if (had.contains(gate["name"].text())) continue;
         const Path item = gates.item(i);
         errors.push_back(forbidden(item.child("name"),
                                    "only deletion is allowed, but found new scheduling gate '" +

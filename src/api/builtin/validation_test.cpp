@@ -43,6 +43,21 @@ TEST_CASE("a pod needs containers with names and images") {
               nullptr)) == "spec.containers[1].name: Duplicate value: \"a\"\n");
 }
 
+TEST_CASE("a pod of very many volumes and mounts is checked without comparing each with each") {
+    constexpr int many = 30'000;
+    std::string volumes, mounts;
+    for (int i = 0; i < many; ++i) {
+        const std::string name = "\"name\":\"v" + std::to_string(i) + "\"";
+        volumes += (i > 0 ? ",{" : "{") + name + ",\"emptyDir\":{}}";
+        mounts += (i > 0 ? ",{" : "{") + name + ",\"mountPath\":\"/" + std::to_string(i) + "\"}";
+    }
+    mounts += R"(,{"name":"none","mountPath":"/none"})";
+    const Value pod = pod_with(R"({"containers":[{"name":"a","image":"i","volumeMounts":[)" +
+                               mounts + "]}],\"volumes\":[" + volumes + "]}");
+    CHECK(told(validate_pod(pod, nullptr)) ==
+          "spec.containers[0].volumeMounts[30000].name: Not found: \"none\"\n");
+}
+
 TEST_CASE("what is mounted must be a volume, requests must fit limits") {
     const Value pod = pod_with(R"({"containers":[{"name":"a","image":"i",
         "volumeMounts":[{"name":"data","mountPath":"/data"}],
