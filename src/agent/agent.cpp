@@ -84,7 +84,8 @@ std::vector<DiskKeeper::Pod> Agent::State::running_pods() const {
         if (const PodSeen& seen = worker->seen();
             seen.sandbox == PodSeen::Sandbox::up || seen.sandbox == PodSeen::Sandbox::ending)
             pods.push_back({uid, machine.pod_directory(uid), worker->pod(),
-                            seen.verdict.has_value() || seen.sandbox == PodSeen::Sandbox::ending});
+                            seen.sandbox == PodSeen::Sandbox::ending ||
+                                (seen.verdict && seen.verdict->reason == "Evicted")});
     return pods;
 }
 

@@ -96,12 +96,15 @@ void DiskKeeper::judge(const std::vector<Pod>& pods, const std::map<std::string,
         if (use == uses.end()) continue;
         if (const auto verdict = disk_verdict(pod.value, use->second)) evict_(pod.uid, *verdict);
     }
+    if (!is_low(space)) return;
     // The space of a pod is freed a while after its end: until then nobody else is evicted for it.
+    // A pod that ends for another reason, perhaps slowly, is no ground to wait.
     if (space_evicted_ && loop_.now() - *space_evicted_ < kFreeingPeriod) return;
-    const bool one_goes =
-        std::any_of(pods.begin(), pods.end(), [](const Pod& pod) { return pod.ending; });
-    if (!is_low(space) || one_goes) return;
-    const auto eviction = evict_for_space(uses, space);
+    std::map<std::string, PodDiskUse> running;
+    for (const Pod& pod : pods)
+        if (const auto use = uses.find(pod.uid); use != uses.end() && !pod.evicted)
+            running.insert(*use);
+    const auto eviction = evict_for_space(running, space);
     if (eviction) {
         space_evicted_ = loop_.now();
         log_warning("agent", "the disk is nearly full: " + eviction->verdict.message);

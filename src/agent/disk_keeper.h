@@ -26,7 +26,7 @@ public:
         std::string uid;
         std::string directory;
         api::Value value;
-        bool ending = false;
+        bool evicted = false;  // It is being ended, at once.
     };
     using Pods = std::function<std::vector<Pod>()>;
     using Evict = std::function<void(const std::string& uid, const Verdict& verdict)>;

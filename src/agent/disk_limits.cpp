@@ -57,12 +57,12 @@ std::int64_t amount_of(const std::map<std::string, std::int64_t>& amounts,
 }  // namespace
 
 std::int64_t PodDiskUse::all() const {
-    return sum_of(volumes) + sum_of(containers) + removed;
+    return sum_of(volumes) + sum_of(containers) + other;
 }
 
 PodDiskUse pod_disk_use_of(const Value& value) {
     return {amounts_of(value["volumes"]), amounts_of(value["containers"]),
-            value["removed"].integer_or(0), value["files"].integer_or(0)};
+            value["other"].integer_or(0), value["files"].integer_or(0)};
 }
 
 bool has_disk_limits(const Value& pod) {

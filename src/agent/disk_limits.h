@@ -16,8 +16,8 @@ namespace muster::agent {
 struct PodDiskUse {
     std::map<std::string, std::int64_t> volumes;     // emptyDirs on the disk.
     std::map<std::string, std::int64_t> containers;  // Writable folders and logs.
-    std::int64_t removed = 0;                        // Files without a name that it still holds.
-    std::int64_t files = 0;                          // How many there are of them together.
+    std::int64_t other = 0;  // Its /etc, and files without a name that it still holds.
+    std::int64_t files = 0;  // How many there are of them together.
 
     std::int64_t all() const;
 };

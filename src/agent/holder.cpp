@@ -30,6 +30,7 @@
 #include "agent/files.h"
 #include "agent/holder_ground.h"
 #include "agent/json_file.h"
+#include "agent/kernel_parameters.h"
 #include "agent/listening.h"
 #include "agent/netlink.h"
 #include "agent/network.h"
@@ -71,12 +72,15 @@ sockaddr_in inet_address(const std::string& ip, std::string_view port) {
 }
 
 /// What a network namespace of its own lets an unprivileged process do, as container runtimes set
-/// it: ports below 1024, and ping. What the pod itself asks for comes after; the name of what could
-/// not be set is given back.
+/// it: ports below 1024, and ping. What the pod itself asks for comes after, and is set by a
+/// process that may set all of the machine's: only the pod's own parameters are. The name of what
+/// could not be set is given back.
 std::string set_kernel_parameters(const api::Value& sandbox) {
     const auto set = [](const std::string& name, const std::string& value) {
-        const Descriptor fd(
-            ::open(("/proc/sys/" + replace_all(name, ".", "/")).c_str(), O_WRONLY | O_CLOEXEC));
+        const auto path = path_of_own_parameter(name);
+        errno = EPERM;
+        if (!path) return false;
+        const Descriptor fd(::open(("/proc/sys/" + *path).c_str(), O_WRONLY | O_CLOEXEC));
         return fd && ::write(fd.get(), value.data(), value.size()) >= 0;
     };
     set("net.ipv4.ip_unprivileged_port_start", "0");

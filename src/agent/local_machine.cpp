@@ -358,7 +358,8 @@ void LocalMachine::drop_leftover(const std::string& uid) {
 
 void LocalMachine::end_sandbox(const std::string& uid, std::function<void()> done) {
     const auto clean = [this, uid, done = std::move(done)] {
-        std::vector<std::string> paths{uid + "/volumes", uid + "/shm", uid + "/incoming"};
+        std::vector<std::string> paths{uid + "/volumes", uid + "/shm", uid + "/incoming",
+                                       uid + "/etc"};
         const std::string containers = pod_directory(uid) + "/containers";
         for (const std::string& container : names_in(containers))
             for (const std::string& run : names_in(containers + "/" + container))

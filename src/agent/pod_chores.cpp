@@ -179,9 +179,12 @@ Value pod_disk_use(const std::string& directory, pid_t init) {
     DiskUse removed;
     if (init > 0 && ::fstat(pod.get(), &status) == 0)
         removed = removed_files_of(init, status.st_dev);
+    // Its /etc/hosts and the like can be written.
+    const DiskUse own = disk_use_within(pod.get(), "etc");
+    files += own.files;
     return Value::object({{"volumes", volumes},
                           {"containers", containers},
-                          {"removed", removed.bytes},
+                          {"other", removed.bytes + own.bytes},
                           {"files", files + removed.files}});
 }
 

@@ -22,9 +22,9 @@ void fill_pod(const std::string& directory, const IdMap& ids);
 void remove_all_beneath(const std::string& root, const std::vector<std::string_view>& paths);
 
 /// The disk use of each volume (by its name) and each container (by its name: its writable folders
-/// and logs) of the pod, in bytes; of the removed files that its processes hold; and how many files
-/// there are of all of them together: {volumes: {NAME: N}, containers: {NAME: N}, removed: N,
-/// files: N}. `init` is the pod's first process, 0 when it does not run.
+/// and logs) of the pod, in bytes; of the removed files that its processes hold and of its /etc;
+/// and how many files there are of all of them together: {volumes: {NAME: N}, containers: {NAME:
+/// N}, other: N, files: N}. `init` is the pod's first process, 0 when it does not run.
 api::Value pod_disk_use(const std::string& directory, pid_t init);
 
 }  // namespace muster::agent

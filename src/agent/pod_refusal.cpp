@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "agent/capabilities.h"
+#include "agent/kernel_parameters.h"
 
 namespace muster::agent {
 
@@ -14,13 +15,6 @@ using api::Value;
 
 constexpr std::int64_t kLargestId = 2'147'483'647;
 constexpr const char* kReach = "reach the pod by a Service or by `kubectl port-forward`";
-
-/// A sysctl that belongs to a namespace of the pod's own.
-bool is_the_pods_own(const std::string& sysctl) {
-    return sysctl.starts_with("net.") || sysctl.starts_with("kernel.shm") ||
-           sysctl.starts_with("kernel.msg") || sysctl == "kernel.sem" ||
-           sysctl.starts_with("fs.mqueue.");
-}
 
 std::string refused(const std::string& what, const std::string& why) {
     return what + " is not supported on this machine: " + why;
@@ -36,7 +30,7 @@ std::string of_profiles(const Value& context) {
 
 std::string of_pod_security(const Value& context, PodUsers users) {
     for (const Value& each : context["sysctls"].items())
-        if (!is_the_pods_own(each["name"].text()))
+        if (!path_of_own_parameter(each["name"].text()))
             return refused("the sysctl " + each["name"].text(), "it belongs to the whole machine");
     if (users == PodUsers::shared && !context["supplementalGroups"].empty())
         return refused("supplementalGroups",

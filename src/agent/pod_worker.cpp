@@ -151,7 +151,9 @@ void PodWorker::update(kube::ObjectPtr pod) {
 }
 
 void PodWorker::evict(const Verdict& verdict) {
-    if (gone_ || seen_.verdict || is_finished(object_->value, seen_)) return;
+    // A pod that is past its deadline may take its time; one that is evicted may not.
+    const bool evicted = seen_.verdict && seen_.verdict->reason == verdict.reason;
+    if (gone_ || evicted || is_finished(object_->value, seen_)) return;
     seen_.verdict = verdict;
     record("Warning", verdict.reason, verdict.message);
     step();

@@ -68,7 +68,10 @@ DiskUse removed_files_of(pid_t process, dev_t device) {
     while (!waiting.empty()) {
         const pid_t next = waiting.back();
         waiting.pop_back();
-        for_names_in(folder_of(next) + "/fd", count);
+        // A thread may have descriptors of its own, and live longer than the first one.
+        for_names_in(folder_of(next) + "/task", [&](int, const char* task) {
+            for_names_in(folder_of(next) + "/task/" + task + "/fd", count);
+        });
         for_names_in(folder_of(next) + "/map_files", count);
         for (const pid_t child : children_of(next))
             if (seen.size() < kMostProcesses && seen.insert(child).second) waiting.push_back(child);

@@ -163,6 +163,27 @@ umount /proc/sys 2>/dev/null && echo UNMOUNTED; echo done""")
     assert out.split() == ["done"], out
 
 
+@pytest.mark.parametrize("name", ["kernel.core_pattern", "kernel/core_pattern", "net/../kernel/core_pattern"])
+def test_no_parameter_of_the_machine_is_set_for_a_pod(ground, name):
+    pattern = pathlib.Path("/proc/sys/kernel/core_pattern")
+    before = pattern.read_text()
+    try:
+        ground.muster.apply(f"""
+apiVersion: v1
+kind: Pod
+metadata: {{name: parameter}}
+spec:
+  securityContext: {{sysctls: [{{name: {name}, value: "|/bin/false"}}]}}
+  containers: [{{name: main, image: python, command: [sleep, "1"]}}]
+""")
+        ground.muster.until("it is refused", lambda: "belongs to the whole machine" in message(ground.muster.get("pod", "parameter")))
+        assert pattern.read_text() == before
+    finally:
+        ground.muster.run("delete", "pod", "parameter", "--now", check=False)
+        if pattern.read_text() != before:
+            pattern.write_text(before)
+
+
 def test_f5_files_of_root_cannot_be_read(ground):
     out, _ = run(ground, "cat /etc/shadow /etc/gshadow /etc/ssh/*key 2>&1; ls -A /etc/ssh /root/.ssh /home /var/lib /var/log /srv /opt /mnt 2>&1; id -u; cat /proc/self/uid_map")
     assert "$" not in out and "PRIVATE" not in out
