@@ -15,21 +15,6 @@ using api::Value;
 
 constexpr const char* kUsualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-void set(Variables& variables, const std::string& name, std::string value) {
-    for (auto& [known, old] : variables)
-        if (known == name) {
-            old = std::move(value);
-            return;
-        }
-    variables.emplace_back(name, std::move(value));
-}
-
-const std::string* find(const Variables& variables, std::string_view name) {
-    for (const auto& [known, value] : variables)
-        if (known == name) return &value;
-    return nullptr;
-}
-
 std::string variable_name(const std::string& service) {
     std::string name;
     for (const char c : service)
@@ -44,12 +29,12 @@ void add_service(Variables& variables, const std::string& name, const std::strin
     const auto number = [](const Value& port) {
         return std::to_string(port["port"].integer_or(0));
     };
-    set(variables, prefix + "_SERVICE_HOST", ip);
-    set(variables, prefix + "_SERVICE_PORT", number(ports[0]));
+    variables.set(prefix + "_SERVICE_HOST", ip);
+    variables.set(prefix + "_SERVICE_PORT", number(ports[0]));
     for (const Value& port : ports.items())
         if (!port["name"].text().empty())
-            set(variables, prefix + "_SERVICE_PORT_" + variable_name(port["name"].text()),
-                number(port));
+            variables.set(prefix + "_SERVICE_PORT_" + variable_name(port["name"].text()),
+                          number(port));
     bool first = true;
     for (const Value& port : ports.items()) {
         const std::string protocol(port["protocol"].text_or("TCP"));
@@ -58,12 +43,12 @@ void add_service(Variables& variables, const std::string& name, const std::strin
             lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
         const std::string url = lower + "://" + ip + ":" + number(port);
         const std::string link = prefix + "_PORT_" + number(port) + "_" + protocol;
-        if (first) set(variables, prefix + "_PORT", url);
+        if (first) variables.set(prefix + "_PORT", url);
         first = false;
-        set(variables, link, url);
-        set(variables, link + "_PROTO", lower);
-        set(variables, link + "_PORT", number(port));
-        set(variables, link + "_ADDR", ip);
+        variables.set(link, url);
+        variables.set(link + "_PROTO", lower);
+        variables.set(link + "_PORT", number(port));
+        variables.set(link + "_ADDR", ip);
     }
 }
 
@@ -115,7 +100,7 @@ void Maker::add_object(const Value& reference, const char* kind,
     }
     for (const Value::Member& member : found->second["data"].members()) {
         const std::string variable = prefix + member.key;
-        const auto value = entry_of(found->second, member.key);
+        const auto value = bytes_of(found->second, member.value);
         if (value && environment_name_faults(variable).empty())
             add_text(variable, *value, member.key + " of " + kind + " \"" + name + "\"");
     }
@@ -123,7 +108,7 @@ void Maker::add_object(const Value& reference, const char* kind,
 
 void Maker::add_text(const std::string& name, const std::string& value, const std::string& origin) {
     if (is_utf8(value) && value.find('\0') == std::string::npos)
-        return set(made.variables, name, value);
+        return made.variables.set(name, value);
     fail("variable " + name + ": key " + origin +
          " is not text (NUL, or bytes that are not UTF-8); mount it as a file instead");
 }
@@ -164,24 +149,42 @@ void Maker::add_each() {
         } else if (from.has("fieldRef")) {
             const std::string path = from["fieldRef"]["fieldPath"].text();
             if (const auto value = field_value(pod_, place_, path))
-                set(made.variables, name, *value);
+                made.variables.set(name, *value);
             else
                 fail("fieldRef: " + path + " is not a field that pods can refer to");
         } else if (from.has("resourceFieldRef")) {
             const auto value =
                 resource_value(pod_, place_, from["resourceFieldRef"], container_["name"].text());
             if (value)
-                set(made.variables, name, *value);
+                made.variables.set(name, *value);
             else
                 fail("resourceFieldRef: no container or resource " +
                      from["resourceFieldRef"]["resource"].text());
         } else {
-            set(made.variables, name, expand(variable["value"].text_or(""), made.variables));
+            made.variables.set(name, expand(variable["value"].text_or(""), made.variables));
         }
     }
 }
 
 }  // namespace
+
+Variables::Variables(std::initializer_list<List::value_type> list) {
+    for (const auto& [name, value] : list)
+        set(name, value);
+}
+
+void Variables::set(const std::string& name, std::string value) {
+    const auto [place, added] = places_.try_emplace(name, list_.size());
+    if (added)
+        list_.emplace_back(name, std::move(value));
+    else
+        list_[place->second].second = std::move(value);
+}
+
+const std::string* Variables::find(std::string_view name) const {
+    const auto place = places_.find(name);
+    return place == places_.end() ? nullptr : &list_[place->second].second;
+}
 
 std::string expand(std::string_view text, const Variables& variables) {
     std::string out;
@@ -197,7 +200,7 @@ std::string expand(std::string_view text, const Variables& variables) {
             out += '$';
         } else {
             const std::string_view name = text.substr(at + 2, end - at - 2);
-            if (const std::string* value = find(variables, name))
+            if (const std::string* value = variables.find(name))
                 out += *value;
             else
                 out.append(text.substr(at, end - at + 1));
@@ -212,18 +215,18 @@ Environment make_environment(const Value& pod, const Value& container, const Sou
     Maker maker(pod, container, sources, place);
     Variables& variables = maker.made.variables;
     const bool mapped = !image.environment.empty();
-    set(variables, "PATH", mapped ? image.environment + "/bin:" + kUsualPath : kUsualPath);
-    if (mapped) set(variables, "VIRTUAL_ENV", image.environment);
-    set(variables, "HOSTNAME",
-        std::string(pod["spec"]["hostname"].text_or(pod["metadata"]["name"].text())));
-    set(variables, "HOME", place.home);
-    set(variables, "LANG", "C.UTF-8");
+    variables.set("PATH", mapped ? image.environment + "/bin:" + kUsualPath : kUsualPath);
+    if (mapped) variables.set("VIRTUAL_ENV", image.environment);
+    variables.set("HOSTNAME",
+                  std::string(pod["spec"]["hostname"].text_or(pod["metadata"]["name"].text())));
+    variables.set("HOME", place.home);
+    variables.set("LANG", "C.UTF-8");
     for (const auto& [name, value] : image.variables)
-        set(variables, name, value);
+        variables.set(name, value);
     if (place.visible_gpus) {
-        set(variables, "CUDA_VISIBLE_DEVICES", *place.visible_gpus);
-        set(variables, "NVIDIA_VISIBLE_DEVICES",
-            place.visible_gpus->empty() ? "void" : *place.visible_gpus);
+        variables.set("CUDA_VISIBLE_DEVICES", *place.visible_gpus);
+        variables.set("NVIDIA_VISIBLE_DEVICES",
+                      place.visible_gpus->empty() ? "void" : *place.visible_gpus);
     }
     add_services(variables, pod, sources);
     maker.add_from_objects();

@@ -43,6 +43,18 @@ TEST_CASE("$(NAME) is replaced as Kubernetes does it") {
     CHECK(expand("$(A", variables) == "$(A");
 }
 
+TEST_CASE("a name keeps its first place among the variables and has its last value") {
+    Variables variables;
+    for (int round = 0; round < 2; ++round)
+        for (int each = 0; each < 20'000; ++each)
+            variables.set("V" + std::to_string(each), std::to_string(each + round));
+    REQUIRE(variables.size() == 20'000);
+    CHECK(variables.begin()->first == "V0");
+    CHECK(variables.begin()->second == "1");
+    CHECK(*variables.find("V19999") == "20000");
+    CHECK(variables.find("V20000") == nullptr);
+}
+
 TEST_CASE("variables come from services, whole objects and single entries, later ones win") {
     Sources sources;
     sources.config_maps["c"] =

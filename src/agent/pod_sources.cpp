@@ -67,22 +67,26 @@ SourcesNeeded sources_needed(const Value& pod) {
     return needed;
 }
 
+std::optional<std::string> bytes_of(const Value& object, const Value& entry) {
+    if (object["kind"].text() == "Secret") return from_base64(entry.text());
+    return entry.text();
+}
+
 std::optional<std::string> entry_of(const Value& object, const std::string& key) {
-    if (object["kind"].text() == "Secret") {
-        const Value* entry = object["data"].find(key);
-        if (entry) return from_base64(entry->text());
-    } else {
-        if (const Value* entry = object["data"].find(key)) return entry->text();
-        if (const Value* entry = object["binaryData"].find(key)) return from_base64(entry->text());
-    }
+    if (const Value* entry = object["data"].find(key)) return bytes_of(object, *entry);
+    if (object["kind"].text() == "Secret") return std::nullopt;
+    if (const Value* entry = object["binaryData"].find(key)) return from_base64(entry->text());
     return std::nullopt;
 }
 
 std::map<std::string, std::string> entries_of(const Value& object) {
     std::map<std::string, std::string> entries;
-    for (const char* part : {"data", "binaryData"})
-        for (const Value::Member& member : object[part].members())
-            if (auto value = entry_of(object, member.key)) entries[member.key] = std::move(*value);
+    for (const Value::Member& member : object["data"].members())
+        if (auto value = bytes_of(object, member.value)) entries[member.key] = std::move(*value);
+    if (object["kind"].text() == "Secret") return entries;
+    for (const Value::Member& member : object["binaryData"].members())
+        if (auto value = from_base64(member.value.text()))
+            entries.try_emplace(member.key, std::move(*value));
     return entries;
 }
 

@@ -47,6 +47,9 @@ struct PodPlace {
     std::string certificate_authority_pem;
 };
 
+/// What an entry of `data` of this config map or secret stands for; absent when it is no base64.
+std::optional<std::string> bytes_of(const api::Value& object, const api::Value& entry);
+
 /// One entry of a config map or secret as bytes; absent when there is no such key.
 std::optional<std::string> entry_of(const api::Value& object, const std::string& key);
 
