@@ -21,9 +21,9 @@ Value labels_of(int count) {
 }
 
 TEST_CASE("an index of labels answers as the labels do, few or many") {
-    const char* selectors[] = {"key-1=v1",        "key-1!=v1", "key-1 in (a,v1)", "none",
-                               "!none",           "key-3>2",   "key-9=v1",        "key-1,key-2",
-                               "key-0 notin (v0)"};
+    const char* selectors[] = {"key-1=v1", "key-1!=v1",   "key-1 in (a,v1)",
+                               "none",     "!none",       "key-3>2",
+                               "key-9=v1", "key-1,key-2", "key-0 notin (v0)"};
     for (const int count : {0, 3, 200}) {
         const Value labels = labels_of(count);
         const LabelIndex index(labels);
@@ -56,7 +56,8 @@ TEST_CASE("of very many requirements a text is asked few: an object of the other
     CHECK(LabelSelector::parse(selector).may_match(known + "}"));
 }
 
-TEST_CASE("of the tokens seen lately the oldest is forgotten for each new one, the others are not") {
+TEST_CASE(
+    "of the tokens seen lately the oldest is forgotten for each new one, the others are not") {
     KnownClaims claims;
     for (std::size_t i = 0; i <= KnownClaims::kept_max; ++i)
         claims.keep(std::to_string(i), Value(std::int64_t{1}));

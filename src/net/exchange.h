@@ -154,8 +154,8 @@ bool ask_gate(const std::shared_ptr<const Home>& home, std::shared_ptr<Link> lin
 struct Stall {
     std::shared_ptr<Account> account;
     int ticks = 0;
-    /// A second has passed in which the client took so many bytes, or had nothing to take; true when
-    /// it is too slow and others need the room that is held for it.
+    /// A second has passed in which the client took so many bytes, or had nothing to take; true
+    /// when it is too slow and others need the room that is held for it.
     bool has_lasted(std::size_t taken, bool waits);
 };
 
