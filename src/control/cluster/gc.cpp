@@ -18,6 +18,11 @@ bool is_collected(const api::Kind& kind) {
     return kind.plural != events.plural && kind.stored_as.empty();
 }
 
+/// Owners of a namespace own nothing outside it, whoever names them.
+bool reaches(const api::Key& owner, const api::Key& dependent) {
+    return owner.ns.empty() || owner.ns == dependent.ns;
+}
+
 bool has_finalizer(const kube::Object& object, std::string_view name) {
     const api::Value::Array& finalizers = object.value["metadata"]["finalizers"].items();
     return std::any_of(finalizers.begin(), finalizers.end(),
@@ -180,8 +185,7 @@ GarbageCollector::State GarbageCollector::state_of(const Item& dependent,
                                                    const Owner& owner) const {
     const auto held = items_.find(owner.uid);
     if (held != items_.end()) {
-        const std::string& ns = held->second.key.ns;
-        if (!ns.empty() && ns != dependent.key.ns) return State::gone;  // Out of its reach.
+        if (!reaches(held->second.key, dependent.key)) return State::gone;
         return held->second.ending == Ending::foreground ? State::leaving : State::there;
     }
     if (gone_.contains(owner.uid) || owner.misplaced) return State::gone;
@@ -263,14 +267,25 @@ void GarbageCollector::judge_dependent(const std::string& uid, const Item& item,
     deleting_.insert(uid);
 }
 
+std::vector<std::string> GarbageCollector::dependents_of(const std::string& uid,
+                                                         const api::Key& key) const {
+    const auto found = dependents_.find(uid);
+    if (found == dependents_.end()) return {};
+    std::vector<std::string> reached;
+    for (const std::string& dependent : found->second) {
+        if (reaches(key, items_.at(dependent).key)) reached.push_back(dependent);
+    }
+    return reached;
+}
+
 void GarbageCollector::free_dependents(const std::string& uid, const kube::Object& object,
                                        const kube::Cache& seen, Reconciled& result) {
-    const auto dependents = dependents_.find(uid);
-    if (dependents == dependents_.end()) {
+    const std::vector<std::string> dependents = dependents_of(uid, object.key);
+    if (dependents.empty()) {
         result.writes.push_back(without_finalizer(object, orphan_finalizer));
         return;
     }
-    for (const std::string& dependent : dependents->second) {
+    for (const std::string& dependent : dependents) {
         const kube::ObjectPtr held = seen.find(items_.at(dependent).key);
         if (held != nullptr && held->uid == dependent)
             result.writes.push_back(without_owners(*held, {uid}));
@@ -279,13 +294,10 @@ void GarbageCollector::free_dependents(const std::string& uid, const kube::Objec
 
 void GarbageCollector::finish_foreground(const std::string& uid, const kube::Object& object,
                                          Reconciled& result) {
-    const auto dependents = dependents_.find(uid);
-    if (dependents != dependents_.end()) {
-        for (const std::string& dependent : dependents->second) {
-            for (const Owner& owner : items_.at(dependent).owners) {
-                // It is being deleted; its removal brings this owner back here.
-                if (owner.uid == uid && owner.blocks) return;
-            }
+    for (const std::string& dependent : dependents_of(uid, object.key)) {
+        for (const Owner& owner : items_.at(dependent).owners) {
+            // It is being deleted; its removal brings this owner back here.
+            if (owner.uid == uid && owner.blocks) return;
         }
     }
     result.writes.push_back(without_finalizer(object, foreground_finalizer));

@@ -55,6 +55,8 @@ private:
     void mark_around(const std::string& uid);
     void mark_gone(const std::string& uid);
     State state_of(const Item& dependent, const Owner& owner) const;
+    /// Those of an owner's dependents that it reaches: others only say that they were its.
+    std::vector<std::string> dependents_of(const std::string& uid, const api::Key& key) const;
     void look_for(const Owner& owner, Reconciled& result);
     void judge(const std::string& uid, const kube::Cache& seen, Reconciled& result);
     void judge_dependent(const std::string& uid, const Item& item, const kube::Object& object,

@@ -50,6 +50,21 @@ TEST_CASE("what a deleted owner owned goes, through all generations") {
     CHECK(family.map("stranger") != nullptr);
 }
 
+TEST_CASE("an object of another namespace that names an owner does not hold up its deletion") {
+    for (const char* propagation : {"Foreground", "Orphan"}) {
+        Family family;
+        const kube::ObjectPtr job = family.owner("a", "u-a");
+        family.put(config_maps,
+                   "{metadata: {name: stranger, namespace: other, finalizers: [a.b/stays], "
+                   "ownerReferences: [" +
+                       Family::reference("Job", "a", "u-a") + "]}}");
+        family.remove(job->key, propagation);
+        family.collect();
+        CHECK(family.find(jobs, "default", "a") == nullptr);
+        CHECK(family.find(config_maps, "other", "stranger") != nullptr);
+    }
+}
+
 TEST_CASE("one owner of two that stays keeps the dependent and loses the other's reference") {
     Family family;
     family.owner("a", "u-a");
