@@ -188,10 +188,9 @@ namespace {
 /// there meanwhile. Whoever asks for a very long list takes what is free, and never what is kept
 /// for those that hold little: those are still answered.
 std::size_t held_for(const net::Rope& rope, const net::Ledger& ledger) {
-    constexpr std::size_t replaced_meanwhile = 8;  // One part in so many.
     constexpr std::size_t most_shared = 32 << 20;
     const std::size_t own = rope.size() - rope.shared_size();
-    const std::size_t shared = std::min(rope.shared_size() / replaced_meanwhile, most_shared);
+    const std::size_t shared = std::min(rope.shared_size(), most_shared);
     return std::min(own + shared, ledger.free());
 }
 
