@@ -87,7 +87,7 @@ TEST_CASE("another program's folder is refused and left as it was") {
 
 namespace {
 
-/// What is said to the one who starts; empty when it may start.
+/// The sentence that refuses a start; empty when Muster may start.
 std::string keys_problem(const DataDirectory& data) {
     try {
         load_keys(data, {}, Time{1'790'000'000'000'000'000});

@@ -265,7 +265,7 @@ TEST_CASE("a process that holds a folder cannot keep it alive by making files in
         std::atomic<bool> makes{false};
         std::atomic<bool> over{false};
         std::thread pod([&] {
-            // Of this thread alone: the C library's function would change them all.
+            // The system call changes this thread alone; the C library's function changes them all.
             if (::syscall(SYS_setresuid, 600'000'000, 600'000'000, 600'000'000) != 0) return;
             for (int i = 0; !over; ++i) {
                 if (::mkdirat(folder.get(), ("new" + std::to_string(i)).c_str(), 0777) != 0) break;

@@ -22,7 +22,7 @@ namespace muster::agent {
 namespace {
 
 constexpr std::size_t kWatcherLimit = 8 << 20;  // A watcher that is slower than this is let go.
-constexpr std::size_t kReadLimit = 1 << 20;     // One turn takes this of a stream.
+constexpr std::size_t kReadLimit = 1 << 20;  // Of a stream in one turn; a usual pipe holds no more.
 
 /// Writes what the pipe takes; false when the watcher is gone or too slow.
 bool pass(Descriptor& to, std::string& waiting, std::string_view more) {

@@ -180,11 +180,10 @@ Value pod_disk_use(const std::string& directory, pid_t init) {
     if (init > 0 && ::fstat(pod.get(), &status) == 0)
         removed = removed_files_of(init, status.st_dev);
     // Its /etc/hosts and the like can be written.
-    const DiskUse own = disk_use_within(pod.get(), "etc");
-    files += own.files;
+    const std::int64_t own = use(".", "etc");
     return Value::object({{"volumes", volumes},
                           {"containers", containers},
-                          {"other", removed.bytes + own.bytes},
+                          {"other", removed.bytes + own},
                           {"files", files + removed.files}});
 }
 

@@ -47,7 +47,8 @@ struct PodPlace {
     std::string certificate_authority_pem;
 };
 
-/// What an entry of `data` of this config map or secret stands for; absent when it is no base64.
+/// The bytes of an entry of `data` of this config map or secret. A secret's entry is base64; absent
+/// when it is not.
 std::optional<std::string> bytes_of(const api::Value& object, const api::Value& entry);
 
 /// One entry of a config map or secret as bytes; absent when there is no such key.

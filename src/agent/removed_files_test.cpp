@@ -1,12 +1,15 @@
 // agent/removed_files_test.cpp - space that only processes hold.
 #include "agent/removed_files.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -59,6 +62,26 @@ TEST_CASE("a removed file counts once as long as a process of the pod holds it")
     CHECK(removed_files_of(pod, here.st_dev).files == 0);
     ::close(ready[0]);
     ::close(ready[1]);
+}
+
+TEST_CASE("a removed file that only a thread has open counts as well") {
+    struct stat here {};
+    REQUIRE(::stat(".", &here) == 0);
+    std::atomic<bool> holds{false};
+    std::atomic<bool> over{false};
+    std::thread thread([&] {
+        if (::unshare(CLONE_FILES) != 0) return;
+        const Descriptor own = write_removed();
+        holds = true;
+        while (!over)
+            std::this_thread::yield();
+    });
+    while (!holds)
+        std::this_thread::yield();
+    CHECK(removed_files_of(::getpid(), here.st_dev).files == 1);
+    over = true;
+    thread.join();
+    CHECK(removed_files_of(::getpid(), here.st_dev).files == 0);
 }
 
 TEST_CASE("a removed file that is only mapped counts where the kernel shows it") {

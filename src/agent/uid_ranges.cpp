@@ -25,8 +25,8 @@ constexpr std::int64_t kSpares = kNobody - kSpare;
 constexpr std::int64_t kFirstOfRoot = 0x70000000;
 constexpr std::int64_t kEndOfRoot = 0x7FFD0000;
 
-/// What the pods of one namespace may take of an ordinary user's ids, so that no namespace takes
-/// those of all. Few ids are not divided: then a namespace hardly has what one pod needs.
+/// The most ids of an ordinary user that the pods of one namespace may have, so that no namespace
+/// takes those of all. Few ids are not divided: then a namespace hardly has what one pod needs.
 std::size_t most_singles(std::int64_t count) {
     constexpr std::int64_t kShares = 16;
     constexpr std::int64_t kEnough = 1000;

@@ -120,7 +120,7 @@ TEST_CASE("no namespace takes the ids of all, and no pod hundreds of them") {
                          "namespace may have 4095 of the 65535 that Muster's user has in "
                          "/etc/subuid",
                          Error);
-    // What it has stays its own, and others find theirs.
+    // The namespace keeps the ids that it has, and others find theirs.
     CHECK(outside_of(table.map_for("greedy", pod(1000, 10), {"greedy"}, {}).groups, 1000) > 0);
     CHECK(outside_of(table.map_for("other", pod(1000, 500), {"greedy"}, {}).groups, 1499) > 0);
     // When its pods are gone it may name other ones.
