@@ -7,8 +7,9 @@
 
 namespace muster::api {
 
-/// Of each sort of fault (unknown fields, duplicate fields) so many are told, as by Kubernetes. A
-/// body of three megabytes has hundreds of thousands of them, each with a path as long as the body.
+/// A client is told at most so many faults of each sort (unknown fields, duplicate fields), as by
+/// Kubernetes. A body of three megabytes has hundreds of thousands of them, each with a path as
+/// long as the body.
 inline constexpr std::size_t told_max = 100;
 inline constexpr std::size_t told_bytes_max = 64 << 10;
 

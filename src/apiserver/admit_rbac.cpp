@@ -60,7 +60,7 @@ private:
                    asked.compare(0, url.size() - 1, url, 0, url.size() - 1) == 0;
         });
     }
-    /// Of names "*" is one like another.
+    /// The name "*" is a name like any other.
     static bool has_name(const Owned& rule, Text asked) {
         return rule.names.empty() || (!asked.empty() && rule.names.contains(asked));
     }

@@ -70,13 +70,14 @@ using ExchangePtr = std::shared_ptr<Exchange>;
 /// One change as watchers encode it: trees are made once, encoded lines are shared.
 struct SharedChange {
     store::Revision revision = 0;
-    std::shared_ptr<const api::Value> before;  // Null until needed.
-    std::shared_ptr<const api::Value> after;
-    /// The labels of the trees, and how many watches have looked through the texts instead.
-    std::optional<LabelIndex> labels_before;
-    std::optional<LabelIndex> labels_after;
-    int looks_before = 0;
-    int looks_after = 0;
+    /// The object on one side of the change.
+    struct Side {
+        std::shared_ptr<const api::Value> tree;  // Null until needed.
+        std::optional<LabelIndex> labels;        // Of the tree.
+        int looks = 0;                           // Watches that looked through its text instead.
+    };
+    Side before;
+    Side after;
     std::map<std::string, Bytes, std::less<>> lines;  // By form and type.
 };
 

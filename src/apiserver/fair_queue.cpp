@@ -28,27 +28,26 @@ FairQueue::Waiting FairQueue::Line::take_first() {
 }
 
 /// The one of the longest part that came last goes, if that part stays longer than `part` becomes.
-bool FairQueue::Line::make_room(const std::string& part, std::deque<Waiting>& displaced) {
+std::optional<FairQueue::Waiting> FairQueue::Line::make_room(const std::string& part) {
     const auto longest = std::max_element(
         parts.begin(), parts.end(),
         [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
     const auto own = parts.find(part);
     const std::size_t own_size = own == parts.end() ? 0 : own->second.size();
-    if (longest == parts.end() || longest->second.size() < own_size + 2) return false;
-    displaced.push_back(std::move(longest->second.back()));
+    if (longest == parts.end() || longest->second.size() < own_size + 2) return std::nullopt;
+    Waiting displaced = std::move(longest->second.back());
     longest->second.pop_back();
     --size;
-    return true;
+    return displaced;
 }
 
 bool FairQueue::push(const std::string& client, Waiting waiting) {
     if (lines_.size() > remembered) forget_idle();
     Line& line = lines_[client];
     if (line.size >= line_max) {
-        std::deque<Waiting> displaced;
-        if (!line.make_room(waiting.part, displaced)) return false;
-        for (Waiting& each : displaced)
-            displaced_.push_back({client, std::move(each.refuse)});
+        std::optional<Waiting> displaced = line.make_room(waiting.part);
+        if (!displaced) return false;
+        displaced_.push_back({client, std::move(displaced->refuse)});
     }
     if (line.size == 0) {
         line.used = std::max(line.used, begin_);

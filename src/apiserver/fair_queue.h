@@ -52,13 +52,13 @@ public:
 private:
     struct Line {
         std::map<std::string, std::deque<Waiting>> parts;  // None of them is empty.
-        std::deque<std::string> order;                     // Of the parts.
+        std::deque<std::string> order;                     // The parts, as their turns come.
         std::size_t size = 0;
         std::int64_t used = 0;  // Nanoseconds, counted from where everybody began.
 
         const Waiting& first() const { return parts.at(order.front()).front(); }
         Waiting take_first();
-        bool make_room(const std::string& part, std::deque<Waiting>& displaced);
+        std::optional<Waiting> make_room(const std::string& part);
     };
     void forget_idle();
 

@@ -138,7 +138,7 @@ std::shared_ptr<net::Rope> list_text(Context& context, Exchange& exchange, const
     text->add(",\"metadata\":" + api::to_json(meta) + ",\"items\":[");
     std::string_view between;
     const auto next = [&] {
-        text->add(std::string(between));
+        text->add(between);
         between = ",";
     };
     if (as_stored) {

@@ -31,9 +31,8 @@ std::size_t told_of(const std::vector<api::FieldError>& errors) {
     return told;
 }
 
-Value causes_of(const std::vector<api::FieldError>& errors) {
+Value causes_of(const std::vector<api::FieldError>& errors, std::size_t told) {
     Value causes = Value::array();
-    const std::size_t told = told_of(errors);
     for (std::size_t i = 0; i < told; ++i) {
         const api::FieldError& error = errors[i];
         Value cause = Value::object({{"reason", error.reason}, {"message", error.text}});
@@ -53,9 +52,9 @@ StatusError invalid_of(const std::string& group, const std::string& kind, std::s
     if (!name.empty()) details.set("name", name);
     if (!group.empty()) details.set("group", group);
     if (!kind.empty()) details.set("kind", kind);
-    details.set("causes", causes_of(errors));
-    std::string text;
     const std::size_t told = told_of(errors);
+    details.set("causes", causes_of(errors, told));
+    std::string text;
     for (std::size_t i = 0; i < told; ++i) {
         if (!text.empty()) text += ", ";
         if (!errors[i].field.empty()) text += errors[i].field + ": ";
@@ -140,7 +139,7 @@ StatusError modified(const api::GroupResource& resource, std::string_view name) 
 StatusError forbidden(const api::GroupResource& resource, std::string_view name,
                       const std::string& why, std::vector<api::FieldError> causes) {
     Value details = details_of(resource, name);
-    if (!causes.empty()) details.set("causes", causes_of(causes));
+    if (!causes.empty()) details.set("causes", causes_of(causes, told_of(causes)));
     return {Reason::forbidden, quoted(resource_text(resource), name) + " is forbidden: " + why,
             std::move(details)};
 }

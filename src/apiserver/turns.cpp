@@ -184,9 +184,9 @@ void charge_answer(const Exchange& exchange, net::Response& response) {
 
 namespace {
 
-/// What a list is counted as. Text that the store has as well takes memory only when it is replaced
-/// there meanwhile. Whoever asks for a very long list takes what is free, and never what is kept
-/// for those that hold little: those are still answered.
+/// The bytes that a list counts as. Text that the store has as well takes memory only when it is
+/// replaced there meanwhile. A very long list takes what is free, and never what is kept for
+/// clients that hold little: those are still answered.
 std::size_t held_for(const net::Rope& rope, const net::Ledger& ledger) {
     constexpr std::size_t most_shared = 32 << 20;
     const std::size_t own = rope.size() - rope.shared_size();

@@ -241,50 +241,34 @@ void WatchStream::send_gone(store::Revision since) {
 }
 
 const Value& WatchStream::tree_after(const store::Change& change) {
-    SharedChange& shared = context_.shared;
-    if (shared.after == nullptr) {
+    std::shared_ptr<const Value>& tree = context_.shared.after.tree;
+    if (tree == nullptr) {
         const auto fresh = context_.fresh_trees.find(change.revision);
-        shared.after = fresh != context_.fresh_trees.end()
-                           ? fresh->second
-                           : std::make_shared<const Value>(read_stored(*change.after));
+        tree = fresh != context_.fresh_trees.end()
+                   ? fresh->second
+                   : std::make_shared<const Value>(read_stored(*change.after));
     }
-    return *shared.after;
+    return *tree;
 }
 
 const Value& WatchStream::tree_before(const store::Change& change) {
-    SharedChange& shared = context_.shared;
-    if (shared.before == nullptr) {
-        shared.before = std::make_shared<const Value>(read_stored(*change.before));
-    }
-    return *shared.before;
+    std::shared_ptr<const Value>& tree = context_.shared.before.tree;
+    if (tree == nullptr) tree = std::make_shared<const Value>(read_stored(*change.before));
+    return *tree;
 }
 
 /// The first watches of a change look through its text, which is quicker than parsing. When it is
 /// parsed, or there are many of them, they share the tree and its labels.
-bool WatchStream::may_select(const Bytes& text, bool is_parsed, int& looks) const {
+bool WatchStream::selects(const store::Change& change, const Bytes& text, SharedChange::Side& side,
+                          TreeOf tree_of) {
     constexpr int looks_max = 4;
-    if (is_parsed || ++looks > looks_max) return true;
-    return selection_.may_match(*text);
-}
-
-bool WatchStream::selects_before(const store::Change& change) {
-    if (change.before == nullptr) return false;
+    if (text == nullptr) return false;
     if (!selection_.needs_object()) return selection_.matches(change.key, {});
-    SharedChange& shared = context_.shared;
-    if (!may_select(change.before, shared.before != nullptr, shared.looks_before)) return false;
-    const Value& tree = tree_before(change);
-    if (!shared.labels_before) shared.labels_before.emplace(tree["metadata"]["labels"]);
-    return selection_.matches(change.key, tree, *shared.labels_before);
-}
-
-bool WatchStream::selects_after(const store::Change& change) {
-    if (change.after == nullptr) return false;
-    if (!selection_.needs_object()) return selection_.matches(change.key, {});
-    SharedChange& shared = context_.shared;
-    if (!may_select(change.after, shared.after != nullptr, shared.looks_after)) return false;
-    const Value& tree = tree_after(change);
-    if (!shared.labels_after) shared.labels_after.emplace(tree["metadata"]["labels"]);
-    return selection_.matches(change.key, tree, *shared.labels_after);
+    const bool looks_through = side.tree == nullptr && ++side.looks <= looks_max;
+    if (looks_through && !selection_.may_match(*text)) return false;
+    const Value& tree = (this->*tree_of)(change);
+    if (!side.labels) side.labels.emplace(tree["metadata"]["labels"]);
+    return selection_.matches(change.key, tree, *side.labels);
 }
 
 void WatchStream::take(const store::Change& change) {
@@ -294,8 +278,9 @@ void WatchStream::take(const store::Change& change) {
         context_.shared = SharedChange{};
         context_.shared.revision = change.revision;
     }
-    const bool was = selects_before(change);
-    const bool is = selects_after(change);
+    SharedChange& shared = context_.shared;
+    const bool was = selects(change, change.before, shared.before, &WatchStream::tree_before);
+    const bool is = selects(change, change.after, shared.after, &WatchStream::tree_after);
     if (is) {
         send_event(was ? "MODIFIED" : "ADDED", change);
     } else if (was) {

@@ -47,9 +47,11 @@ private:
     bool takes_stored_text() const;
     Bytes counted(std::string line) const;
     void take(const store::Change& change);
-    bool may_select(const Bytes& text, bool is_parsed, int& looks) const;
-    bool selects_before(const store::Change& change);
-    bool selects_after(const store::Change& change);
+    using TreeOf = const api::Value& (WatchStream::*)(const store::Change&);
+    /// Whether the object on one side of a change is selected; its text is null where there is
+    /// none.
+    bool selects(const store::Change& change, const Bytes& text, SharedChange::Side& side,
+                 TreeOf tree_of);
     void send_event(std::string_view type, const store::Change& change);
     void send_bookmark(store::Revision seen, bool initial_events_end);
     store::Revision seen_now() const;

@@ -56,7 +56,7 @@ public:
 
     const std::vector<Piece>& pieces() const { return pieces_; }
     std::size_t size() const { return size_; }
-    /// Of `size`: pieces that are shared with whoever gave them.
+    /// The part of `size` that is in pieces which their giver has as well.
     std::size_t shared_size() const { return shared_size_; }
     std::string text() const;
     /// All of it packed by gzip; made once, by the first who asks. Any thread.

@@ -14,7 +14,7 @@ enum class ContainerKind { main, init };
 /// The names of a pod's volumes.
 using VolumeNames = std::set<std::string_view>;
 
-/// What is mounted must be among the pod's volumes.
+/// Each mounted volume must be among the pod's volumes.
 void check_container(const Value& container, ContainerKind kind, const VolumeNames& volumes,
                      const Path& path, FieldErrors& errors);
 
