@@ -2,6 +2,7 @@
 // seen to what to write. The runner owns the queue, retries, conflicts and writes.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -15,6 +16,10 @@
 #include "kube/cache.h"
 
 namespace muster::control {
+
+/// The most pods that a controller makes, or removes as too many, for one object in one pass. What
+/// it has written brings the next pass about.
+inline constexpr std::int64_t pods_per_pass = 500;
 
 /// One change to one object, made under the controller's own name.
 struct Write {

@@ -15,7 +15,6 @@ namespace muster::control::apps {
 namespace {
 
 constexpr const char* controller_name = "replicaset-controller";
-constexpr std::int64_t burst = 500;  // Pods made or removed in one pass.
 
 bool has_controller(const api::Value& object) {
     const api::Value::Array& owners = object["metadata"]["ownerReferences"].items();
@@ -105,9 +104,9 @@ void adopt_and_release(Pass& pass) {
 }
 
 void make_pods(Pass& pass, std::int64_t missing) {
-    if (missing > burst) pass.result.look_again = Duration{};
+    if (missing > pods_per_pass) pass.result.look_again = Duration{};
     std::int64_t number = 0;
-    for (std::int64_t i = 0; i < std::min(missing, burst); ++i) {
+    for (std::int64_t i = 0; i < std::min(missing, pods_per_pass); ++i) {
         api::Key key{pods, pass.set.key.ns, ""};
         do {
             // 63 characters are a host name's limit.
@@ -127,9 +126,9 @@ void make_pods(Pass& pass, std::int64_t missing) {
 }
 
 void remove_pods(Pass& pass, std::int64_t superfluous) {
-    if (superfluous > burst) pass.result.look_again = Duration{};
+    if (superfluous > pods_per_pass) pass.result.look_again = Duration{};
     const std::vector<kube::ObjectPtr> cheapest = by_cost(pass.active);
-    for (std::int64_t i = 0; i < std::min(superfluous, burst); ++i) {
+    for (std::int64_t i = 0; i < std::min(superfluous, pods_per_pass); ++i) {
         const kube::ObjectPtr& pod = cheapest[static_cast<std::size_t>(i)];
         pass.result.writes.push_back(remove_of(*pod, "v1"));
         pass.tell("Normal", "SuccessfulDelete", "Deleted pod: " + pod->key.name);

@@ -125,8 +125,6 @@ const std::string& revision_for(const Pass& pass, std::int64_t ordinal) {
     return ordinal - pass.first < partition_of(pass) ? pass.current : pass.update;
 }
 
-constexpr std::int64_t burst = 500;  // Pods made in one pass.
-
 void make(Pass& pass, std::int64_t ordinal) {
     const std::string name = pass.name_of(ordinal);
     const std::string& revision = revision_for(pass, ordinal);
@@ -165,7 +163,7 @@ bool fill(Pass& pass) {
     for (std::int64_t ordinal = pass.first; ordinal < pass.first + pass.replicas; ++ordinal) {
         const auto held = pass.pods.find(ordinal);
         if (held == pass.pods.end()) {
-            if (made == burst) return true;  // What is made brings the next pass about.
+            if (made == pods_per_pass) return true;
             make(pass, ordinal);
             ++made;
             if (pass.in_order) return false;

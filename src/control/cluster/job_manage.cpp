@@ -13,8 +13,6 @@
 namespace muster::control::cluster {
 namespace {
 
-constexpr std::int64_t created_max = 500;  // In one pass; the next begins when these are made.
-
 void set_number(api::Value& status, const char* field, std::int64_t number) {
     if (number != 0) {
         status.set(field, number);
@@ -100,7 +98,7 @@ std::string free_name(const JobPass& pass, std::optional<std::int64_t> index, st
 }
 
 std::int64_t make_pods(JobPass& pass, std::int64_t count) {
-    count = std::min(count, created_max);
+    count = std::min(count, pods_per_pass);
     std::vector<std::optional<std::int64_t>> indexes(static_cast<std::size_t>(count));
     if (pass.indexed) {
         const std::vector<std::int64_t> free = free_indexes(pass, count);
@@ -161,7 +159,7 @@ std::int64_t keep_parallelism(JobPass& pass) {
         pass.look_in(wait);
         return 0;
     }
-    if (missing > created_max) pass.look_in(Duration{});
+    if (missing > pods_per_pass) pass.look_in(Duration{});
     return make_pods(pass, missing);
 }
 

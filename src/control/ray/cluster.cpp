@@ -25,15 +25,13 @@ using api::Value;
 constexpr std::string_view controller_name = "raycluster-controller";
 
 /// One reconcile in the making.
-constexpr int burst = 500;
-
 struct Pass {
     const kube::Cache& seen;
     const kube::Object& cluster;
     std::vector<kube::ObjectPtr> pods;  // All that the cluster owns.
     Time now;
     Reconciled result;
-    int made = 0;  // Pods; more than `burst` wait for the next pass, which those made bring about.
+    std::int64_t made = 0;  // Pods.
 
     void remove(const kube::Object& pod, const std::string& reason, const std::string& why) {
         result.writes.push_back({Write::Verb::remove, pod.key, "v1", "", {}, 0, pod.uid, ""});
@@ -166,7 +164,7 @@ void reconcile_group(Pass& pass, const Value& group) {
     }
     if (is_head_ending(pass)) return;
     int number = 0;
-    for (std::size_t i = running.size(); i < desired && pass.made < burst; ++i, ++number) {
+    for (std::size_t i = running.size(); i < desired && pass.made < pods_per_pass; ++i, ++number) {
         number = free_number(pass.seen, pass.cluster.key.ns, number,
                              [&](int n) { return worker_pod_name(pass.cluster, group, n); });
         pass.create(worker_pod(pass.cluster, group, number), "CreatedWorkerPod");
