@@ -47,6 +47,10 @@ Agent::State::State(Options its_options, Network& its_network, net::AsioLoop& it
       machine(network, loop),
       nodes(options, network, loop, transport),
       events(loop, transport),
+      names([this](const std::string& ns, const std::string& service) {
+          forward_table.changed(ns, service);
+      }),
+      forward_table(names),
       gpus(options.nodes),
       host{loop,
            transport,
@@ -257,7 +261,7 @@ void Agent::State::take_run(const std::string& uid, const RunReport& report) {
     pod->second.runs.push_back(report);
 }
 
-/// Many changes come at once; one new table is enough for all of them.
+/// Many changes come at once, and are passed on piece by piece.
 void Agent::State::names_changed() {
     if (names_posted) return;
     names_posted = true;
@@ -265,8 +269,25 @@ void Agent::State::names_changed() {
         const auto self = weak.lock();
         if (!self) return;
         self->names_posted = false;
-        if (self->forwarder) self->forwarder->set(self->names.forwards());
+        if (!self->forwarder) return;
+        ForwardTable::Piece piece = self->forward_table.take();
+        for (const ServiceOver& over : piece.over)
+            self->tell_left_out(over);
+        if (!piece.services.empty()) self->forwarder->set(std::move(piece.services));
+        if (self->forward_table.waits()) self->names_changed();
     });
+}
+
+void Agent::State::tell_left_out(const ServiceOver& over) {
+    const kube::ObjectPtr service = names.service(over.ns, over.name);
+    if (!service) return;
+    const api::Value about =
+        api::Value::object({{"kind", "Service"}, {"metadata", service->value["metadata"]}});
+    events.record(about, {"Warning", "PortsNotServed",
+                          std::to_string(over.left_out) +
+                              " ports refuse connections: the services of a namespace may have " +
+                              std::to_string(kAddressesMax) +
+                              " ports together; remove others, or use clusterIP: None"});
 }
 
 void Agent::State::worker_over(const std::string& uid) {

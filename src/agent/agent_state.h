@@ -13,6 +13,7 @@
 #include "agent/disk_keeper.h"
 #include "agent/dns_server.h"
 #include "agent/event_writer.h"
+#include "agent/forward_table.h"
 #include "agent/forwarder.h"
 #include "agent/gpus.h"
 #include "agent/local_machine.h"
@@ -35,6 +36,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
     void end_orphans();
     void take_run(const std::string& uid, const RunReport& report);
     void names_changed();
+    void tell_left_out(const ServiceOver& over);
     std::vector<DiskKeeper::Pod> running_pods() const;
     void watch_network();
     void network_lost();
@@ -53,6 +55,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
     NodeKeeper nodes;
     EventWriter events;
     NameTable names;
+    ForwardTable forward_table;
     GpuTable gpus;
     std::unique_ptr<DnsServer> dns;
     std::unique_ptr<Forwarder> forwarder;

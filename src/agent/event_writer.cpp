@@ -12,9 +12,12 @@ constexpr std::size_t kKept = 8192;
 constexpr std::size_t kMessageLimit = 1024;
 }  // namespace
 
-void EventWriter::record(const api::Value& pod, const PodEvent& event) {
+void EventWriter::record(const api::Value& object, const PodEvent& event) {
     using api::Value;
-    const Value& metadata = pod["metadata"];
+    const Value& metadata = object["metadata"];
+    const std::string kind(object["kind"].text_or("Pod"));
+    const std::string writer = kind == "Pod" ? "kubelet" : "kube-proxy";
+    const std::string host = object["spec"]["nodeName"].text();
     const std::string ns = metadata["namespace"].text();
     const std::string uid = metadata["uid"].text();
     const auto hash = stable_hash(event.message, stable_hash(event.reason, stable_hash(uid)));
@@ -30,25 +33,25 @@ void EventWriter::record(const api::Value& pod, const PodEvent& event) {
         return;
     }
     const Value involved = Value::object({{"apiVersion", "v1"},
-                                          {"kind", "Pod"},
+                                          {"kind", kind},
                                           {"name", metadata["name"]},
                                           {"namespace", ns},
                                           {"uid", uid},
                                           {"resourceVersion", metadata["resourceVersion"]}});
-    const Value body = Value::object(
-        {{"apiVersion", "v1"},
-         {"kind", "Event"},
-         {"metadata", Value::object({{"name", name}, {"namespace", ns}})},
-         {"involvedObject", involved},
-         {"type", event.type},
-         {"reason", event.reason},
-         {"message", event.message.substr(0, kMessageLimit)},
-         {"source", Value::object({{"component", "kubelet"}, {"host", pod["spec"]["nodeName"]}})},
-         {"reportingComponent", "kubelet"},
-         {"reportingInstance", pod["spec"]["nodeName"]},
-         {"firstTimestamp", now},
-         {"lastTimestamp", now},
-         {"count", 1}});
+    const Value body =
+        Value::object({{"apiVersion", "v1"},
+                       {"kind", "Event"},
+                       {"metadata", Value::object({{"name", name}, {"namespace", ns}})},
+                       {"involvedObject", involved},
+                       {"type", event.type},
+                       {"reason", event.reason},
+                       {"message", event.message.substr(0, kMessageLimit)},
+                       {"source", Value::object({{"component", writer}, {"host", host}})},
+                       {"reportingComponent", writer},
+                       {"reportingInstance", host},
+                       {"firstTimestamp", now},
+                       {"lastTimestamp", now},
+                       {"count", 1}});
     transport_.send(kube::create(kEvents, ns, name, "", body), [](const net::Response&) {});
 }
 

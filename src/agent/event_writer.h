@@ -1,4 +1,4 @@
-// agent/event_writer.h - events about pods; equal ones are one object with a count.
+// agent/event_writer.h - events about pods and services; equal ones are one object with a count.
 #pragma once
 
 #include <map>
@@ -14,7 +14,8 @@ namespace muster::agent {
 class EventWriter {
 public:
     EventWriter(Loop& loop, kube::Transport& transport) : loop_(loop), transport_(transport) {}
-    void record(const api::Value& pod, const PodEvent& event);
+    /// About a Pod, or the `kind` that the object says.
+    void record(const api::Value& object, const PodEvent& event);
 
 private:
     Loop& loop_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -22,6 +23,14 @@ namespace {
 constexpr Duration kFresh = seconds(30);
 constexpr Duration kQuickLook = milliseconds(100);
 constexpr Duration kSlowLook = seconds(1);
+/// Looks of one turn, some 100 microseconds of the holder each, and the pause until the next turn.
+constexpr std::size_t kLooksOfTurn = 32;
+constexpr std::size_t kPodsOfLook = 16;
+constexpr Duration kPause = milliseconds(10);
+/// A part of the descriptors that this process may have.
+constexpr std::size_t kPartOfListeners = 8;
+/// Connections that are taken in one turn.
+constexpr int kAcceptsOfTurn = 64;
 /// Bytes on their way in one direction of a connection; little, when all together are many: pods
 /// may open as many connections as they like to pods that read nothing.
 constexpr std::size_t kBuffer = 64 << 10;
@@ -46,6 +55,17 @@ std::string address_of_peer(int fd) {
 struct Forwarder::Listener {
     Descriptor fd;
     net::AsioLoop::WatchId watch{};
+    std::shared_ptr<void> ticket;
+};
+
+struct Forwarder::Address {
+    std::string ns;
+    std::string service;
+    std::vector<Endpoint> behind;
+    Time changed;
+    std::size_t next = 0;  // The pod that is asked after next.
+    std::unique_ptr<Listener> listener;
+    std::optional<Time> due;  // When it is looked at, if it waits.
 };
 
 /// Two connected sockets and what is on its way between them. Keeps itself alive through its
@@ -201,7 +221,8 @@ struct Forwarder::Attempt : std::enable_shared_from_this<Forwarder::Attempt> {
     net::AsioLoop::WatchId watch{};
 };
 
-Forwarder::Forwarder(Network& network) : network_(network) {
+Forwarder::Forwarder(Network& network)
+    : network_(network), listeners_(descriptors_max() / kPartOfListeners) {
     loop_.start("muster-forward");
 }
 
@@ -209,99 +230,197 @@ Forwarder::~Forwarder() {
     loop_.stop();
 }
 
-void Forwarder::set(Forwards forwards) {
-    loop_.post([this, forwards = std::move(forwards)]() mutable { apply(std::move(forwards)); });
+void Forwarder::set(std::vector<ServiceForwards> services) {
+    loop_.post([this, services = std::move(services)]() mutable {
+        for (ServiceForwards& service : services)
+            apply(std::move(service));
+        come_back();
+    });
 }
 
 void Forwarder::renew() {
     loop_.post([this] {
-        for (const auto& [address, listener] : listeners_)
-            loop_.unwatch(listener->watch);
-        listeners_.clear();
-        look();
-    });
-}
-
-void Forwarder::apply(Forwards forwards) {
-    forwards_ = std::move(forwards);
-    changed_ = loop_.now();
-    for (auto at = listeners_.begin(); at != listeners_.end();) {
-        const auto behind = forwards_.find(at->first);
-        if (behind != forwards_.end() && !behind->second.empty()) {
-            ++at;
-            continue;
+        for (auto& [address, known] : addresses_) {
+            if (!known.listener) continue;
+            loop_.unwatch(known.listener->watch);
+            known.listener.reset();
+            known.changed = loop_.now();
+            wait(address, loop_.now());
         }
-        loop_.unwatch(at->second->watch);
-        at = listeners_.erase(at);
-    }
-    look();
+        come_back();
+    });
 }
 
-/// Opens what somebody takes connections for by now, and comes back for the rest.
-void Forwarder::look() {
-    bool waits = false;
-    for (const auto& [address, behind] : forwards_) {
-        if (behind.empty() || listeners_.contains(address)) continue;
-        if (someone_takes(behind)) open(address);
-        waits |= !listeners_.contains(address);
+void Forwarder::apply(ServiceForwards service) {
+    const Place place{service.ns, service.name};
+    for (const Endpoint& old : by_service_[place]) {
+        const auto known = addresses_.find(old);
+        if (known == addresses_.end() || known->second.ns != service.ns ||
+            known->second.service != service.name)
+            continue;  // Another service has the address by now.
+        const auto now = service.addresses.find(old);
+        if (now == service.addresses.end() || now->second.empty()) drop(old);
     }
-    if (!waits || looking_) return;
-    looking_ = true;
-    const bool fresh = loop_.now() - changed_ < kFresh;
-    loop_.after(fresh ? kQuickLook : kSlowLook, [this] {
-        looking_ = false;
+    by_service_.erase(place);
+    std::vector<Endpoint> own;
+    for (auto& [address, behind] : service.addresses) {
+        if (behind.empty()) continue;
+        const auto known = addresses_.find(address);
+        if (known != addresses_.end() &&
+            (known->second.ns != service.ns || known->second.service != service.name))
+            drop(address);
+        Address& now = addresses_[address];
+        now.ns = service.ns;
+        now.service = service.name;
+        now.behind = std::move(behind);
+        now.changed = loop_.now();
+        if (!now.listener) wait(address, loop_.now());
+        own.push_back(address);
+    }
+    if (!own.empty()) by_service_[place] = std::move(own);
+}
+
+void Forwarder::drop(const Endpoint& address) {
+    const auto known = addresses_.find(address);
+    if (known->second.listener) loop_.unwatch(known->second.listener->watch);
+    if (known->second.due) {
+        const auto list = waiting_.find(known->second.ns);
+        list->second.erase({*known->second.due, address});
+        if (list->second.empty()) waiting_.erase(list);
+    }
+    addresses_.erase(known);
+}
+
+/// The address is looked at then, and not before.
+void Forwarder::wait(const Endpoint& address, Time until) {
+    Address& known = addresses_.at(address);
+    auto& list = waiting_[known.ns];
+    if (known.due) list.erase({*known.due, address});
+    known.due = until;
+    list.emplace(until, address);
+}
+
+/// The address of the next namespace that is due, taken out.
+std::optional<Endpoint> Forwarder::next_due(std::string& turn) {
+    auto list = waiting_.upper_bound(turn);
+    for (std::size_t tries = waiting_.size(); tries > 0; --tries, ++list) {
+        if (list == waiting_.end()) list = waiting_.begin();
+        const auto [due, address] = *list->second.begin();
+        if (due > loop_.now()) continue;
+        turn = list->first;
+        list->second.erase(list->second.begin());
+        if (list->second.empty()) waiting_.erase(list);
+        addresses_.at(address).due.reset();
+        return address;
+    }
+    return std::nullopt;
+}
+
+/// Opens what somebody takes connections for by now, so much in one turn, and comes back for the
+/// rest.
+void Forwarder::look() {
+    for (std::size_t looks = 0; looks < kLooksOfTurn;) {
+        const auto address = next_due(looked_last_);
+        if (!address) break;
+        looks += look_once(*address);
+    }
+    come_back();
+}
+
+/// To look at what is due first.
+void Forwarder::come_back() {
+    if (looking_) loop_.cancel(*looking_);
+    looking_.reset();
+    if (waiting_.empty()) return;
+    Time next = waiting_.begin()->second.begin()->first;
+    for (const auto& [ns, list] : waiting_)
+        next = std::min(next, list.begin()->first);
+    looking_ = loop_.after(std::max(kPause, next - loop_.now()), [this] {
+        looking_.reset();
         look();
     });
 }
 
-bool Forwarder::someone_takes(const std::vector<Endpoint>& behind) const {
-    return std::any_of(behind.begin(), behind.end(), [this](const Endpoint& pod) {
-        return network_.takes(pod.ip, pod.port) != Network::Takes::no;
-    });
+/// Gives how many pods were asked after.
+std::size_t Forwarder::look_once(const Endpoint& address) {
+    Address& known = addresses_.at(address);
+    const std::size_t count = std::min(known.behind.size(), kPodsOfLook);
+    for (std::size_t asked = 1; asked <= count; ++asked) {
+        const Endpoint& pod = known.behind[known.next++ % known.behind.size()];
+        if (network_.takes(pod.ip, pod.port) == Network::Takes::no) continue;
+        if (!open(address, known)) wait(address, loop_.now() + kSlowLook);
+        return asked;
+    }
+    const bool fresh = loop_.now() - known.changed < kFresh;
+    wait(address, loop_.now() + (fresh ? kQuickLook : kSlowLook));
+    return count;
 }
 
-void Forwarder::open(const Endpoint& address) {
+bool Forwarder::open(const Endpoint& address, Address& known) {
+    const std::string name = "the service address " + address.ip + ":" +
+                             std::to_string(address.port) + " of namespace " + known.ns +
+                             " cannot be served: ";
     try {
         auto listener = std::make_unique<Listener>();
+        listener->ticket = listeners_.take(known.ns);
+        if (!listener->ticket) {
+            tell(name + "the namespace has its share of the server's listening sockets, of which " +
+                 std::to_string(listeners_.held()) + " are open; raise the limit of open files");
+            return false;
+        }
         listener->fd.reset(network_.listen(address.ip, address.port));
         listener->watch =
             loop_.watch(listener->fd.get(), {.read = true, .write = false},
                         [this, address](net::AsioLoop::Interest) { accept(address); });
-        listeners_[address] = std::move(listener);
+        known.listener = std::move(listener);
+        return true;
     } catch (const Error& error) {
-        const std::string problem = "the service address " + address.ip + ":" +
-                                    std::to_string(address.port) +
-                                    " cannot be served: " + error.what();
-        if (std::exchange(told_problem_, problem) != problem) log_warning("agent", problem);
+        tell(name + error.what());
+        return false;
     }
 }
 
+void Forwarder::tell(const std::string& problem) {
+    if (std::exchange(told_problem_, problem) != problem) log_warning("agent", problem);
+}
+
+/// Until it is looked at again, clients are refused.
 void Forwarder::close(const Endpoint& address) {
-    const auto listener = listeners_.find(address);
-    if (listener == listeners_.end()) return;
-    loop_.unwatch(listener->second->watch);
-    listeners_.erase(listener);
-    changed_ = loop_.now();
-    look();
+    const auto known = addresses_.find(address);
+    if (known == addresses_.end() || !known->second.listener) return;
+    loop_.unwatch(known->second.listener->watch);
+    known->second.listener.reset();
+    known->second.changed = loop_.now();
+    wait(address, loop_.now() + kQuickLook);
+    come_back();
 }
 
 std::vector<Endpoint> Forwarder::in_turn(const Endpoint& address) {
-    std::vector<Endpoint> pods = forwards_[address];
+    const auto known = addresses_.find(address);
+    if (known == addresses_.end()) return {};
+    std::vector<Endpoint> pods = known->second.behind;
     if (!pods.empty())
         std::rotate(pods.begin(), pods.begin() + static_cast<std::ptrdiff_t>(turn_++ % pods.size()),
                     pods.end());
     return pods;
 }
 
-void Forwarder::accept(const Endpoint& address) {
+void Forwarder::accept(const Endpoint& at) {
+    const Endpoint address = at;  // The listener that it belongs to may be closed meanwhile.
     std::vector<Descriptor> clients;
-    if (const auto listener = listeners_.find(address); listener != listeners_.end())
-        for (;;) {
-            Descriptor client(::accept4(listener->second->fd.get(), nullptr, nullptr,
-                                        SOCK_NONBLOCK | SOCK_CLOEXEC));
-            if (!client) break;
-            clients.push_back(std::move(client));
+    const auto known = addresses_.find(address);
+    if (known == addresses_.end() || !known->second.listener) return;
+    for (int i = 0; i < kAcceptsOfTurn; ++i) {
+        Descriptor client(::accept4(known->second.listener->fd.get(), nullptr, nullptr,
+                                    SOCK_NONBLOCK | SOCK_CLOEXEC));
+        if (!client && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+            // What waits there would wake this thread again and again.
+            close(address);
+            break;
         }
+        if (!client) break;
+        clients.push_back(std::move(client));
+    }
     for (Descriptor& client : clients) {
         auto ticket = take_ticket(address_of_peer(client.get()));
         if (!ticket) {

@@ -4,12 +4,17 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/descriptor.h"
+#include "agent/forward_table.h"
 #include "agent/names.h"
 #include "agent/network.h"
+#include "agent/shares.h"
 #include "net/asio_loop.h"
 
 namespace muster::agent {
@@ -24,29 +29,42 @@ public:
     Forwarder(const Forwarder&) = delete;
     Forwarder& operator=(const Forwarder&) = delete;
 
-    /// From any thread. Connections under way go on.
-    void set(Forwards forwards);
+    /// All that is forwarded for these services from now on; from any thread. Connections under way
+    /// go on.
+    void set(std::vector<ServiceForwards> services);
 
     /// The network is a new one: everything is opened there again. From any thread.
     void renew();
 
 private:
     struct Listener;
+    struct Address;
     struct Pump;
     struct Attempt;
+    using Place = std::pair<std::string, std::string>;  // Namespace, name.
 
-    void apply(Forwards forwards);
+    void apply(ServiceForwards service);
+    void drop(const Endpoint& address);
+    void wait(const Endpoint& address, Time until);
     void look();
-    bool someone_takes(const std::vector<Endpoint>& behind) const;
-    void open(const Endpoint& address);
+    void come_back();
+    std::optional<Endpoint> next_due(std::string& turn);
+    std::size_t look_once(const Endpoint& address);
+    bool open(const Endpoint& address, Address& known);
     void close(const Endpoint& address);
-    void accept(const Endpoint& address);
+    void accept(const Endpoint& at);
     std::shared_ptr<void> take_ticket(const std::string& client);
     std::vector<Endpoint> in_turn(const Endpoint& address);
+    void tell(const std::string& problem);
 
     Network& network_;
-    std::map<Endpoint, std::unique_ptr<Listener>> listeners_;
-    Forwards forwards_;
+    std::map<Endpoint, Address> addresses_;
+    std::map<Place, std::vector<Endpoint>> by_service_;
+    /// Addresses for which nobody takes connections yet, by namespace: when each is looked at.
+    std::map<std::string, std::set<std::pair<Time, Endpoint>>> waiting_;
+    std::string looked_last_;  // The namespace whose turn was the last one.
+    std::optional<Loop::TimerId> looking_;
+    Shares listeners_;
     std::size_t turn_ = 0;
     /// Of connections under way: bytes read and not yet written, and how many each client has.
     struct Load {
@@ -54,8 +72,6 @@ private:
         std::map<std::string, std::size_t> connections;
     };
     std::shared_ptr<Load> load_ = std::make_shared<Load>();
-    Time changed_;  // When `forwards_` did.
-    bool looking_ = false;
     std::string told_problem_;
     net::AsioLoop loop_;  // Last: its thread ends before what it uses.
 };

@@ -366,6 +366,8 @@ std::string Holder::takes(const std::string& ip, int port) const {
     const auto pod =
         std::find_if(pods_.begin(), pods_.end(), [&ip](const Pod& each) { return each.ip == ip; });
     if (pod == pods_.end()) return "unknown";
+    if (const auto listens = listens_in_network_of(pod->pid, ip, port))
+        return *listens ? "yes" : "no";
     const std::string net = "/proc/" + std::to_string(pod->pid) + "/net/";
     const auto four = read_file(net + "tcp");
     const auto six = read_file(net + "tcp6");

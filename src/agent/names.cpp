@@ -38,14 +38,41 @@ NameAnswer addresses(std::vector<std::string> list) {
             std::move(list)};
 }
 
+/// Slices of a service that are looked at; one has a hundred pods.
+constexpr std::size_t kSlicesMax = 100;
+
+/// Where a slice leads: addresses of pods that are ready, and ports by name.
+struct PodsOfSlice {
+    std::vector<std::string> ready;
+    std::map<std::string, int, std::less<>> ports;
+    std::size_t work = 0;
+};
+
+PodsOfSlice pods_of(const kube::Object& slice, std::size_t most) {
+    PodsOfSlice pods;
+    for (const Value& port : slice.value["ports"].items()) {
+        pods.ports.emplace(port["name"].text(), static_cast<int>(port["port"].integer_or(0)));
+        ++pods.work;
+    }
+    for (const Value& endpoint : slice.value["endpoints"].items()) {
+        ++pods.work;
+        if (!is_ready(endpoint)) continue;
+        for (const Value& address : endpoint["addresses"].items())
+            if (pods.ready.size() < most) pods.ready.push_back(address.text());
+    }
+    return pods;
+}
+
 }  // namespace
 
 void NameTable::put_service(const kube::ObjectPtr& service) {
     services_[{service->key.ns, service->key.name}] = service;
+    changed_(service->key.ns, service->key.name);
 }
 
 void NameTable::remove_service(const api::Key& key) {
     services_.erase({key.ns, key.name});
+    changed_(key.ns, key.name);
 }
 
 void NameTable::put_slice(const kube::ObjectPtr& slice) {
@@ -53,7 +80,9 @@ void NameTable::put_slice(const kube::ObjectPtr& slice) {
     remove_slice(slice->key);
     slices_[place] = slice;
     const std::string service(slice->label("kubernetes.io/service-name"));
-    if (!service.empty()) slices_by_service_[{slice->key.ns, service}].push_back(place);
+    if (service.empty()) return;
+    slices_by_service_[{slice->key.ns, service}].insert(place);
+    changed_(slice->key.ns, service);
 }
 
 void NameTable::remove_slice(const api::Key& key) {
@@ -62,8 +91,9 @@ void NameTable::remove_slice(const api::Key& key) {
     const std::string service(found->second->label("kubernetes.io/service-name"));
     const auto list = slices_by_service_.find({key.ns, service});
     if (list != slices_by_service_.end()) {
-        std::erase(list->second, found->first);
+        list->second.erase(found->first);
         if (list->second.empty()) slices_by_service_.erase(list);
+        changed_(key.ns, service);
     }
     slices_.erase(found);
 }
@@ -75,6 +105,11 @@ std::vector<const kube::Object*> NameTable::slices_of(const Place& service) cons
     for (const Place& place : found->second)
         slices.push_back(slices_.at(place).get());
     return slices;
+}
+
+kube::ObjectPtr NameTable::service(const std::string& ns, const std::string& name) const {
+    const auto found = services_.find({ns, name});
+    return found == services_.end() ? nullptr : found->second;
 }
 
 NameAnswer NameTable::find(std::string_view name) const {
@@ -89,9 +124,9 @@ NameAnswer NameTable::find(std::string_view name) const {
     }
     if (kind != "svc") return {};
     if (count == 4) {  // "NAMESPACE.svc.cluster.local" holds names but has no address.
-        for (const auto& [place, service] : services_)
-            if (place.first == labels[0]) return addresses({});
-        return {};
+        const std::string ns(labels[0]);
+        const auto first = services_.lower_bound({ns, ""});
+        return first != services_.end() && first->first.first == ns ? addresses({}) : NameAnswer{};
     }
     if (count > 6) return {};
     const Place place{std::string(labels[count - 4]), std::string(labels[count - 5])};
@@ -127,29 +162,43 @@ std::vector<Value> NameTable::services_in(const std::string& ns) const {
     return list;
 }
 
-Forwards NameTable::forwards() const {
-    Forwards forwards;
-    for (const auto& [place, service] : services_) {
-        const Value& spec = service->value["spec"];
-        const std::string ip = spec["clusterIP"].text();
-        if (ip.empty() || ip == "None" || place == Place{"default", "kubernetes"}) continue;
-        for (const Value& port : spec["ports"].items()) {
-            if (port["protocol"].text_or("TCP") != "TCP") continue;
-            std::vector<Endpoint>& behind =
-                forwards[{ip, static_cast<int>(port["port"].integer_or(0))}];
-            for (const kube::Object* slice : slices_of(place))
-                for (const Value& to : slice->value["ports"].items()) {
-                    if (to["name"].text() != port["name"].text()) continue;
-                    for (const Value& endpoint : slice->value["endpoints"].items())
-                        for (const Value& address : endpoint["addresses"].items())
-                            if (is_ready(endpoint))
-                                behind.push_back(
-                                    {address.text(), static_cast<int>(to["port"].integer_or(0))});
-                }
-            std::sort(behind.begin(), behind.end());
-        }
+ServiceSeen NameTable::forwards_of(const std::string& ns, const std::string& service,
+                                   const ForwardBounds& bounds) const {
+    ServiceSeen seen;
+    const Place place{ns, service};
+    const auto found = services_.find(place);
+    if (found == services_.end() || place == Place{"default", "kubernetes"}) return seen;
+    const Value& spec = found->second->value["spec"];
+    const std::string ip = spec["clusterIP"].text();
+    if (ip.empty() || ip == "None") return seen;
+    std::vector<PodsOfSlice> slices;
+    for (const kube::Object* slice : slices_of(place)) {
+        if (slices.size() == kSlicesMax) break;
+        slices.push_back(pods_of(*slice, bounds.pods_behind_each));
+        seen.work += slices.back().work;
     }
-    return forwards;
+    for (const Value& port : spec["ports"].items()) {
+        ++seen.work;
+        if (port["protocol"].text_or("TCP") != "TCP") continue;
+        if (seen.addresses.size() >= bounds.addresses) {
+            ++seen.left_out;
+            continue;
+        }
+        std::vector<Endpoint>& behind =
+            seen.addresses[{ip, static_cast<int>(port["port"].integer_or(0))}];
+        const std::size_t most = seen.pods < bounds.pods ? bounds.pods_behind_each : std::size_t{1};
+        for (const PodsOfSlice& slice : slices) {
+            ++seen.work;
+            const auto to = slice.ports.find(port["name"].text());
+            if (to == slice.ports.end()) continue;
+            for (const std::string& pod : slice.ready)
+                if (behind.size() < most) behind.push_back({pod, to->second});
+        }
+        std::sort(behind.begin(), behind.end());
+        seen.pods += behind.size();
+        seen.work += behind.size();
+    }
+    return seen;
 }
 
 }  // namespace muster::agent

@@ -87,7 +87,7 @@ TEST_CASE("names: services by address, headless ones by their ready pods, others
 }
 
 TEST_CASE("service addresses lead to ready pods") {
-    const Forwards forwards = table().forwards();
+    const Forwards forwards = table().forwards_of("ns", "web", {10, 10, 10}).addresses;
     REQUIRE(forwards.size() == 1);
     CHECK(forwards.begin()->first == Endpoint{"10.96.0.5", 80});
     CHECK(forwards.begin()->second == std::vector<Endpoint>{{"10.244.1.1", 8080}});
