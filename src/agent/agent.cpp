@@ -3,7 +3,6 @@
 
 #include <cstdlib>
 
-#include <arpa/inet.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -15,21 +14,7 @@ namespace muster::agent {
 
 namespace {
 
-constexpr std::uint32_t kFirstPod = (10U << 24) | (244U << 16) | (1U << 8) | 1U;  // 10.244.1.1
 constexpr Duration kNetworkRetry = seconds(2);
-constexpr std::uint32_t kLastPod = (10U << 24) | (244U << 16) | (254U << 8) | 254U;
-
-std::uint32_t number_of(const std::string& ip) {
-    in_addr address{};
-    return ::inet_pton(AF_INET, ip.c_str(), &address) == 1 ? ntohl(address.s_addr) : 0;
-}
-
-std::string text_of(std::uint32_t number) {
-    const in_addr address{htonl(number)};
-    char text[INET_ADDRSTRLEN];
-    return ::inet_ntop(AF_INET, &address, text, sizeof(text));
-}
-
 std::string home_folder() {
     if (const char* home = std::getenv("HOME"); home && *home == '/') return home;
     const passwd* user = ::getpwuid(::getuid());
@@ -61,15 +46,17 @@ Agent::State::State(Options its_options, Network& its_network, net::AsioLoop& it
            gpus,
            [this](const std::string& ns) { return names.services_in(ns); },
            [this](const std::string& node) { return nodes.address_of(node); },
-           [this] { return take_address(); },
-           [this](const std::string& ip) { addresses.erase(number_of(ip)); },
+           [this](const std::string& ns) { return addresses.take(ns); },
+           [this](const std::string& ip) { addresses.free(ip); },
            [this](const api::Value& pod, const PodEvent& event) { events.record(pod, event); },
            [this](const std::string& uid) { worker_over(uid); }} {}
 
 void Agent::State::start() {
     find_old_pods();
     dns = std::make_unique<DnsServer>(network, loop, names);
-    forwarder = std::make_unique<Forwarder>(network);
+    // Its thread ends before the addresses do.
+    forwarder = std::make_unique<Forwarder>(
+        network, [this](const std::string& ip) { return addresses.namespace_of(ip); });
     nodes.start();
     watch_network();
     watch();
@@ -150,7 +137,7 @@ void Agent::State::find_old_pods() {
         if (pod != found.end()) pod->second.alive = false;
     };
     for (FoundPod& pod : machine.find_pods(std::move(told))) {
-        if (pod.alive) addresses.insert(number_of(pod.sandbox["ip"].text()));
+        if (pod.alive) addresses.note(pod.sandbox["ip"].text(), pod.sandbox["namespace"].text());
         found.emplace(pod.uid, std::move(pod));
     }
     if (!found.empty())
@@ -241,7 +228,7 @@ void Agent::State::end_orphans() {
     for (auto& [uid, pod] : found) {
         const std::string ip = pod.sandbox["ip"].text();
         machine.end_sandbox(uid, [this, orphan = uid, ip] {
-            addresses.erase(number_of(ip));
+            addresses.free(ip);
             machine.forget(orphan);
         });
     }
@@ -298,17 +285,6 @@ void Agent::State::worker_over(const std::string& uid) {
         self->workers.erase(uid);
         self->machine.forget(uid);
     });
-}
-
-std::string Agent::State::take_address() {
-    for (std::uint32_t tries = 0; tries <= kLastPod - kFirstPod; ++tries) {
-        last_address =
-            last_address < kFirstPod || last_address >= kLastPod ? kFirstPod : last_address + 1;
-        const std::uint32_t last_part = last_address & 0xff;
-        if (last_part == 0 || last_part == 255) continue;
-        if (addresses.insert(last_address).second) return text_of(last_address);
-    }
-    return "";
 }
 
 PodWorker* Agent::State::find_worker(const std::string& ns, const std::string& pod) {

@@ -19,7 +19,9 @@
 #include "agent/local_machine.h"
 #include "agent/names.h"
 #include "agent/node_keeper.h"
+#include "agent/pod_addresses.h"
 #include "agent/pod_worker.h"
+#include "agent/shares.h"
 #include "kube/watcher.h"
 
 namespace muster::agent {
@@ -44,7 +46,6 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
     void demand_users();
     void tell_strangers();
     void worker_over(const std::string& uid);
-    std::string take_address();
     PodWorker* find_worker(const std::string& ns, const std::string& pod);
 
     Options options;
@@ -57,6 +58,9 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
     NameTable names;
     ForwardTable forward_table;
     GpuTable gpus;
+    PodAddresses addresses;
+    /// Descriptors of exec, attach, port-forward and logs that are followed.
+    Shares streams{descriptors_max() / 8};
     std::unique_ptr<DnsServer> dns;
     std::unique_ptr<Forwarder> forwarder;
     std::unique_ptr<DiskKeeper> disk;
@@ -67,8 +71,6 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
     std::vector<std::unique_ptr<kube::Watcher>> watchers;
     std::map<std::string, int> strangers;  // Pods of nodes that are not declared, until told.
     std::optional<net::AsioLoop::WatchId> network_watch;
-    std::set<std::uint32_t> addresses;  // In use.
-    std::uint32_t last_address = 0;
     bool told_strangers = false;
     bool names_posted = false;
     int ending = 0;

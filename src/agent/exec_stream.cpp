@@ -35,6 +35,9 @@ std::pair<Descriptor, Descriptor> make_pipe() {
     return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
+/// Of a session: two outputs, the input, and a terminal's socket.
+constexpr std::size_t kDescriptors = 4;
+
 enum class StreamVerb { exec, attach };
 
 /// One exec or attach. Lives on the agent's loop, kept alive by the machine until its process has
@@ -44,6 +47,7 @@ public:
     ExecSession(std::shared_ptr<Agent::State> state, std::shared_ptr<ChannelBack> channel)
         : state_(std::move(state)), channel_(std::move(channel)) {}
 
+    void hold(std::shared_ptr<void> ticket) { ticket_ = std::move(ticket); }
     void start(StreamVerb verb, const net::Request& request, const Chosen& chosen);
     void take(const std::string& message);
     void client_gone();
@@ -97,6 +101,7 @@ private:
     bool gone_ = false;
     int code_ = 0;
     std::string failure_;
+    std::shared_ptr<void> ticket_;         // Of its descriptors.
     std::shared_ptr<ExecSession> itself_;  // Until it is over, whoever else has let go.
 };
 
@@ -372,10 +377,12 @@ void run_stream(const std::shared_ptr<Agent::State>& state, StreamVerb verb,
                     "exec and attach need a WebSocket with subprotocol v5.channel.k8s.io or "
                     "v4.channel.k8s.io (kubectl 1.31 or newer)");
     Loop& caller = back->caller();
+    const auto ticket = take_stream(*state, chosen.ns, kDescriptors);
     back->upgrade(protocol, [=, &caller](const std::shared_ptr<net::Channel>& raw) {
         if (!raw) return back->refuse(Reason::bad_request, "Upgrade request required");
         auto channel = std::make_shared<ChannelBack>(caller, raw);
         auto session = std::make_shared<ExecSession>(state, channel);
+        session->hold(ticket);
         channel->listen(
             state->loop, [session](const std::string& text) { session->take(text); },
             [weak = std::weak_ptr(session)] {

@@ -28,7 +28,8 @@ constexpr std::size_t kLooksOfTurn = 32;
 constexpr std::size_t kPodsOfLook = 16;
 constexpr Duration kPause = milliseconds(10);
 /// A part of the descriptors that this process may have.
-constexpr std::size_t kPartOfListeners = 8;
+constexpr std::size_t kPartOfListeners = 16;
+constexpr std::size_t kPartOfConnections = 10;  // Two each.
 /// Connections that are taken in one turn.
 constexpr int kAcceptsOfTurn = 64;
 /// Bytes on their way in one direction of a connection; little, when all together are many: pods
@@ -36,7 +37,7 @@ constexpr int kAcceptsOfTurn = 64;
 constexpr std::size_t kBuffer = 64 << 10;
 constexpr std::size_t kSmallBuffer = 2 << 10;
 constexpr std::size_t kManyBytes = 32 << 20;
-/// Each takes two descriptors of the server.
+/// Each takes two descriptors of the server, of which its namespace has a share besides.
 constexpr std::size_t kClientConnectionsMax = 1000;
 
 /// The address without its port; empty when it cannot be told.
@@ -221,8 +222,11 @@ struct Forwarder::Attempt : std::enable_shared_from_this<Forwarder::Attempt> {
     net::AsioLoop::WatchId watch{};
 };
 
-Forwarder::Forwarder(Network& network)
-    : network_(network), listeners_(descriptors_max() / kPartOfListeners) {
+Forwarder::Forwarder(Network& network, NamespaceOf namespace_of)
+    : network_(network),
+      namespace_of_(std::move(namespace_of)),
+      listeners_(descriptors_max() / kPartOfListeners),
+      connections_(descriptors_max() / kPartOfConnections) {
     loop_.start("muster-forward");
 }
 
@@ -435,12 +439,22 @@ void Forwarder::accept(const Endpoint& at) {
     }
 }
 
-/// Counts a connection of a client until nobody holds the ticket; null when it has too many.
+/// Counts a connection of a client until nobody holds the ticket; null when it, or its namespace,
+/// has too many.
 std::shared_ptr<void> Forwarder::take_ticket(const std::string& client) {
     std::size_t& count = load_->connections[client];
     if (count >= kClientConnectionsMax) return nullptr;
+    const std::string ns = namespace_of_(client);
+    auto share = connections_.take(ns);
+    if (!share) {
+        if (count == 0) load_->connections.erase(client);
+        tell("connections of pods of namespace " + ns +
+             " to services are reset: it has its share of the server's open files; raise their "
+             "limit (ulimit -n)");
+        return nullptr;
+    }
     ++count;
-    return std::shared_ptr<void>(load_.get(), [load = load_, client](void*) {
+    return std::shared_ptr<void>(load_.get(), [load = load_, client, share](void*) {
         const auto at = load->connections.find(client);
         if (--at->second == 0) load->connections.erase(at);
     });

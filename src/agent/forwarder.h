@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,7 +25,9 @@ namespace muster::agent {
 /// refused, as they would be without a forwarder.
 class Forwarder {
 public:
-    explicit Forwarder(Network& network);
+    /// Whose pod has the address; empty when nobody's. Asked on the forwarder's thread.
+    using NamespaceOf = std::function<std::string(const std::string& ip)>;
+    Forwarder(Network& network, NamespaceOf namespace_of);
     ~Forwarder();
     Forwarder(const Forwarder&) = delete;
     Forwarder& operator=(const Forwarder&) = delete;
@@ -58,6 +61,7 @@ private:
     void tell(const std::string& problem);
 
     Network& network_;
+    NamespaceOf namespace_of_;
     std::map<Endpoint, Address> addresses_;
     std::map<Place, std::vector<Endpoint>> by_service_;
     /// Addresses for which nobody takes connections yet, by namespace: when each is looked at.
@@ -65,6 +69,7 @@ private:
     std::string looked_last_;  // The namespace whose turn was the last one.
     std::optional<Loop::TimerId> looking_;
     Shares listeners_;
+    Shares connections_;
     std::size_t turn_ = 0;
     /// Of connections under way: bytes read and not yet written, and how many each client has.
     struct Load {

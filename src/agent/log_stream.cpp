@@ -31,7 +31,8 @@ public:
           chosen_(chosen),
           back_(std::move(back)),
           printer_(query),
-          path_(log_path(chosen, chosen.attempt)) {}
+          path_(log_path(chosen, chosen.attempt)),
+          ticket_(take_stream(*state_, chosen.ns, 1)) {}
 
     void start() {
         net::Response head;
@@ -104,6 +105,7 @@ private:
     std::shared_ptr<WayBack> back_;
     LogPrinter printer_;
     std::string path_;
+    std::shared_ptr<void> ticket_;  // Of its descriptor.
     Descriptor fd_;
 };
 

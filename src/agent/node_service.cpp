@@ -47,7 +47,7 @@ public:
                 const PodWorker* worker = state->find_worker(ns, pod);
                 if (!worker || worker->seen().ip.empty())
                     throw Error(Reason::not_found, "pod " + pod + " does not run");
-                return run_port_forward(state, request, worker->seen().ip, back);
+                return run_port_forward(state, request, ns, worker->seen().ip, back);
             }
             const Chosen chosen = choose_container(*state, ns, pod, container);
             if (!chosen.running)
@@ -88,6 +88,7 @@ Chosen choose_container(Agent::State& state, const std::string& ns, const std::s
     const PodWorker* worker = state.find_worker(ns, pod);
     if (!worker) throw Error(Reason::not_found, "pods \"" + pod + "\" not found on this node");
     Chosen chosen;
+    chosen.ns = ns;
     chosen.uid = worker->uid();
     chosen.directory = state.machine.pod_directory(chosen.uid);
     chosen.container = container;
@@ -130,6 +131,16 @@ Chosen choose_container(Agent::State& state, const std::string& ns, const std::s
         throw Error(Reason::bad_request, "container \"" + chosen.container + "\" in pod \"" + pod +
                                              "\" is waiting to start: ContainerCreating");
     return chosen;
+}
+
+std::shared_ptr<void> take_stream(Agent::State& state, const std::string& ns, std::size_t count) {
+    auto ticket = state.streams.take(ns, count);
+    if (!ticket)
+        throw Error(Reason::too_many_requests,
+                    "the pods of namespace " + ns +
+                        " have as many open streams (exec, attach, port-forward, logs) as this "
+                        "server has files for; end some, or raise its limit of open files");
+    return ticket;
 }
 
 std::string choose_protocol(const net::Request& request,

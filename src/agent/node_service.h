@@ -14,6 +14,7 @@ namespace muster::agent {
 
 /// Which container a request means, and where its logs are.
 struct Chosen {
+    std::string ns;
     std::string uid;
     std::string container;
     std::string directory;  // The pod's.
@@ -27,6 +28,10 @@ struct Chosen {
 /// Finds the container that a request names. Throws Error with the kubelet's words.
 Chosen choose_container(Agent::State& state, const std::string& ns, const std::string& pod,
                         const std::string& container);
+
+/// What somebody holds for so many descriptors of a stream to a pod of the namespace. Throws Error
+/// when it has its share of them.
+std::shared_ptr<void> take_stream(Agent::State& state, const std::string& ns, std::size_t count);
 
 /// Sends a log, and what comes while it is followed. On the agent's loop.
 void send_log(std::shared_ptr<Agent::State> state, const LogQuery& query, const Chosen& chosen,
@@ -42,7 +47,8 @@ void run_attach(std::shared_ptr<Agent::State> state, const net::Request& request
 
 /// Carries connections to ports of a pod over a WebSocket. On the agent's loop.
 void run_port_forward(std::shared_ptr<Agent::State> state, const net::Request& request,
-                      const std::string& ip, const std::shared_ptr<WayBack>& back);
+                      const std::string& ns, const std::string& ip,
+                      const std::shared_ptr<WayBack>& back);
 
 /// The first of the client's subprotocols that is known here; empty when there is none.
 std::string choose_protocol(const net::Request& request,

@@ -32,7 +32,8 @@ struct PodHost {
     GpuTable& gpus;
     std::function<std::vector<api::Value>(const std::string& ns)> services;
     std::function<std::string(const std::string& node)> node_address;
-    std::function<std::string()> take_address;  // Empty when all are in use.
+    /// Empty when all are in use.
+    std::function<std::string(const std::string& ns)> take_address;
     std::function<void(const std::string& ip)> free_address;
     std::function<void(const api::Value& pod, const PodEvent&)> record;
     std::function<void(const std::string& uid)> over;  // Nothing is left of this pod.

@@ -74,7 +74,7 @@ bool has_files(const VolumesPlan& plan) {
 void PodWorker::prepare() {
     if (preparing_) return;
     preparing_ = true;
-    if (address_.empty()) address_ = host_.take_address();
+    if (address_.empty()) address_ = host_.take_address(object_->key.ns);
     if (!address_.empty()) return fetch();
     record("Warning", "FailedCreatePodSandBox", "all addresses of pods are in use");
     host_.loop.after(kRetry, guarded([this] {

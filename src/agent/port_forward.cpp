@@ -27,8 +27,11 @@ std::string failure_text(int port, const std::string& problem) {
 class SpdyForward : public std::enable_shared_from_this<SpdyForward> {
 public:
     SpdyForward(std::shared_ptr<Agent::State> state, std::shared_ptr<ChannelBack> channel,
-                std::string ip)
-        : state_(std::move(state)), channel_(std::move(channel)), ip_(std::move(ip)) {}
+                std::string ns, std::string ip)
+        : state_(std::move(state)),
+          channel_(std::move(channel)),
+          ns_(std::move(ns)),
+          ip_(std::move(ip)) {}
 
     void take(const std::string& message) {
         const std::size_t before = spdy_.held();
@@ -105,6 +108,11 @@ private:
             if (const auto self = weak.lock()) self->close_streams(stream, request, port, problem);
         };
         auto tunnel = std::make_shared<Tunnel>(state_->loop, std::move(told));
+        try {
+            tunnel->hold(take_stream(*state_, ns_, 1));
+        } catch (const Error& error) {
+            return close_streams(stream, request, port, error.what());
+        }
         tunnels_[stream] = tunnel;
         tunnel->open(state_->network, ip_, port);
     }
@@ -123,6 +131,7 @@ private:
 
     std::shared_ptr<Agent::State> state_;
     std::shared_ptr<ChannelBack> channel_;
+    std::string ns_;
     std::string ip_;
     Spdy spdy_;
     std::map<std::string, std::uint32_t> error_streams_;
@@ -134,6 +143,8 @@ class ChannelForward : public std::enable_shared_from_this<ChannelForward> {
 public:
     ChannelForward(std::shared_ptr<Agent::State> state, std::shared_ptr<ChannelBack> channel)
         : state_(std::move(state)), channel_(std::move(channel)) {}
+
+    void hold(std::shared_ptr<void> ticket) { ticket_ = std::move(ticket); }
 
     void start(const std::string& ip, const std::vector<int>& ports) {
         for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -181,6 +192,7 @@ private:
     std::shared_ptr<Agent::State> state_;
     std::shared_ptr<ChannelBack> channel_;
     std::vector<std::shared_ptr<Tunnel>> tunnels_;
+    std::shared_ptr<void> ticket_;  // Of their descriptors.
     int open_ = 0;
 };
 
@@ -213,7 +225,8 @@ void join(const std::shared_ptr<Agent::State>& state, const std::shared_ptr<Chan
 }  // namespace
 
 void run_port_forward(std::shared_ptr<Agent::State> state, const net::Request& request,
-                      const std::string& ip, const std::shared_ptr<WayBack>& back) {
+                      const std::string& ns, const std::string& ip,
+                      const std::shared_ptr<WayBack>& back) {
     const std::string protocol =
         choose_protocol(request, {kSpdyProtocol, "v4.channel.k8s.io", "portforward.k8s.io"});
     if (protocol.empty())
@@ -222,11 +235,14 @@ void run_port_forward(std::shared_ptr<Agent::State> state, const net::Request& r
                                              " (kubectl 1.31 or newer)");
     const bool spdy = protocol == kSpdyProtocol;
     const std::vector<int> ports = spdy ? std::vector<int>{} : ports_of(request);
+    const auto ticket = spdy ? nullptr : take_stream(*state, ns, ports.size());
     back->upgrade(protocol, [=](const std::shared_ptr<net::Channel>& raw) {
         if (!raw) return back->refuse(Reason::bad_request, "Upgrade request required");
         auto channel = std::make_shared<ChannelBack>(back->caller(), raw);
-        if (spdy) return join(state, channel, std::make_shared<SpdyForward>(state, channel, ip));
+        if (spdy)
+            return join(state, channel, std::make_shared<SpdyForward>(state, channel, ns, ip));
         auto session = std::make_shared<ChannelForward>(state, channel);
+        session->hold(ticket);
         join(state, channel, session);
         state->loop.post([session, ip, ports] { session->start(ip, ports); });
     });

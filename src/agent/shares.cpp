@@ -7,18 +7,27 @@
 
 namespace muster::agent {
 
-std::shared_ptr<void> Shares::take(const std::string& who) {
+std::shared_ptr<void> Shares::take(const std::string& who, std::size_t count) {
     State& state = *state_;
+    const std::lock_guard lock(state.mutex);
     const auto known = state.of.find(who);
     const std::size_t own = known == state.of.end() ? 0 : known->second;
-    if (own >= state.total - state.held) return nullptr;
-    ++state.of[who];
-    ++state.held;
-    return std::shared_ptr<void>(state_.get(), [state = state_, who](void*) {
-        --state->held;
+    const std::size_t free = state.total - state.held;
+    if (count > free || own + count > free - count + 1) return nullptr;
+    state.of[who] += count;
+    state.held += count;
+    return std::shared_ptr<void>(state_.get(), [state = state_, who, count](void*) {
+        const std::lock_guard end(state->mutex);
+        state->held -= count;
         const auto at = state->of.find(who);
-        if (--at->second == 0) state->of.erase(at);
+        at->second -= count;
+        if (at->second == 0) state->of.erase(at);
     });
+}
+
+std::size_t Shares::held() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->held;
 }
 
 std::size_t descriptors_max() {

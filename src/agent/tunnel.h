@@ -27,6 +27,8 @@ public:
     Tunnel(net::AsioLoop& loop, TunnelEvents events) : loop_(loop), events_(std::move(events)) {}
     ~Tunnel() { close(); }
 
+    /// For its descriptor, as long as it lives.
+    void hold(std::shared_ptr<void> ticket) { ticket_ = std::move(ticket); }
     void open(Network& network, const std::string& ip, int port);
     void write(std::string_view bytes);
     void end_input();  // Nothing more will be written.
@@ -43,6 +45,7 @@ private:
 
     net::AsioLoop& loop_;
     TunnelEvents events_;
+    std::shared_ptr<void> ticket_;
     Descriptor fd_;
     net::AsioLoop::WatchId watch_{};
     bool watching_ = false;

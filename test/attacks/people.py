@@ -69,9 +69,11 @@ class Person:
 class Town:
     """The server, its administrator, and whom that lets in."""
 
-    def __init__(self, flags: list[str] = ()):
+    def __init__(self, flags: list[str] = (), prefix: list[str] = ()):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-attacks-"))
-        self.muster = e2e.Muster(self.folder, [e2e.NODE], list(flags)).start()
+        self.muster = e2e.Muster(self.folder, [e2e.NODE], list(flags))
+        self.muster.prefix = list(prefix)  # Words before the command.
+        self.muster.start()
         config = yaml.safe_load(self.muster.kubeconfig.read_text())
         self.host, _, port = config["clusters"][0]["cluster"]["server"].removeprefix("https://").rpartition(":")
         self.port = int(port)

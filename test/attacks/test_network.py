@@ -9,6 +9,7 @@ import time
 import pytest
 
 from attacks import sized
+from people import Town
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="it looks into processes of all pods, and Musters of all kinds: that needs root")
 
@@ -114,3 +115,45 @@ def test_f22_ports_of_very_many_services_do_not_stop_those_of_others(town):
     events = other.town.person(bad, "view").get(f"/api/v1/namespaces/{bad}/events").json["items"] if count > 10 else []
     told = [event for event in events if event["reason"] == "PortsNotServed"]
     assert told and told[0]["involvedObject"]["kind"] == "Service" and "ports refuse connections" in told[0]["message"], told[:1]
+
+
+HOLDS = """
+import resource, socket, sys, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+held = []
+for i in range(900):
+    try: held.append(socket.create_connection((sys.argv[1], 80), timeout=5))
+    except OSError: time.sleep(0.01)
+print("tried", flush=True)
+time.sleep(1000)
+"""
+LISTENS = "import socket, time; s = socket.socket(); s.bind(('', 8080)); s.listen(4096); time.sleep(1000)"
+
+
+@pytest.fixture()
+def small_town():
+    """A server that may have 2,000 open files."""
+    made = Town(prefix=["prlimit", "--nofile=2000:2000"])
+    yield made
+    made.leave()
+
+
+def test_f23_connections_to_services_leave_others_their_own(small_town):
+    town = small_town
+    bad, good = town.namespace(), town.namespace()
+    attacker, other = town.person(bad, "edit"), town.person(good, "edit")
+    make(attacker, bad, "services", service("sink", "sink", 1, "10.96.9.8"))
+    make(attacker, bad, "pods", python("sink", LISTENS))
+    make(attacker, bad, "pods", python("once", CLIENT.replace('if c.recv(100) == b"hello": ', ""), "10.96.9.8", "80"))
+    phase(attacker, bad, "once", "Succeeded")
+    for i in range(3):
+        make(attacker, bad, "pods", python(f"holds-{i}", HOLDS, "10.96.9.8"))
+    until("all have tried", lambda: all("tried" in logs(town.admin, bad, f"holds-{i}") for i in range(3)), 120)
+    files = len(list(pathlib.Path(f"/proc/{town.muster.process.pid}/fd").iterdir()))
+    make(other, good, "services", service("web", "web", 1, "10.96.9.9"))
+    make(other, good, "pods", python("web", SERVER))
+    make(other, good, "pods", python("client", CLIENT, "10.96.9.9", "80"))
+    phase(other, good, "client", "Succeeded", "Failed")
+    print(f"2,700 connections of one namespace: the server has {files} of 2,000 files open")
+    assert logs(other, good, "client").split() == ["reached"]
+    assert files < 500 and town.admin.get("/readyz").status == 200
