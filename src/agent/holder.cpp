@@ -32,7 +32,6 @@
 #include "agent/json_file.h"
 #include "agent/kernel_parameters.h"
 #include "agent/listening.h"
-#include "agent/netlink.h"
 #include "agent/network.h"
 #include "agent/pod_chores.h"
 #include "agent/pod_init.h"
@@ -100,11 +99,7 @@ std::string set_kernel_parameters(const api::Value& sandbox) {
     if (::read(go, &byte, 1) != 1) ::_exit(1);
     Confinement confinement{{}, filter};
     try {
-        Netlink net;
-        net.set_up("lo");
-        net.add_address("eth0", sandbox["ip"].text(), 16);
-        net.set_up("eth0");
-        net.add_default_route("10.244.0.1");
+        make_network_of_pod(sandbox["ip"].text());
         confinement.users = prepare_pod(sandbox);
     } catch (const Error& error) {
         const std::string text = error.what();
@@ -420,9 +415,7 @@ pid_t Holder::start_pod(const std::string& pod_directory) {
     theirs.reset();
     pods_.push_back({pid, sandbox["ip"].text(), pod_directory.substr(pod_directory.rfind('/') + 1),
                      sandbox["namespace"].text()});
-    Netlink net;
-    net.add_pair("p" + std::to_string(++links_), pod_bridge, "eth0", pid);
-    net.set_up("p" + std::to_string(links_));
+    join_pod("p" + std::to_string(++links_), sandbox["ip"].text(), pid);
     (void)!::write(ours.get(), "g", 1);
     char text[4096];
     pollfd wait{ours.get(), POLLIN, 0};

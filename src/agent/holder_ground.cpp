@@ -16,6 +16,12 @@
 
 namespace muster::agent {
 
+namespace {
+// Each pair of links is a net of its own, so that all may have the same.
+constexpr HardwareAddress kGatewayHardware{0x02, 0, 0x0a, 0xf4, 0, 1};
+constexpr HardwareAddress kPodHardware{0x02, 0, 0x0a, 0xf4, 0, 2};
+}  // namespace
+
 Ground enter_namespaces() {
     Ground ground;
     if (::geteuid() == 0 && ::unshare(CLONE_NEWNET | CLONE_NEWNS) == 0) {
@@ -43,11 +49,31 @@ void make_network() {
     }
     Netlink net;
     net.set_up("lo");
-    net.add_bridge(pod_bridge);
-    net.add_address(pod_bridge, "10.244.0.1", 16);
-    net.set_up(pod_bridge);
-    net.add_local_route("10.244.0.0", 24);  // The nodes' own addresses.
-    net.add_local_route("10.96.0.0", 12);   // Services.
+    net.add_address("lo", pod_gateway, 32);
+    net.add_unreachable_route("10.244.0.0", 16);  // But for the pods that are there.
+    net.add_local_route("10.244.0.0", 24);        // The nodes' own addresses.
+    net.add_local_route("10.96.0.0", 12);         // Services.
+}
+
+void join_pod(const std::string& name, const std::string& ip, pid_t pid) {
+    Netlink net;
+    net.add_pair({name, kGatewayHardware}, {"eth0", kPodHardware}, pid);
+    net.leave_without_ipv6(name);
+    net.set_up_without_questions(name);
+    net.forward_from(name);
+    net.add_neighbor(ip, name, kPodHardware);
+    net.add_route(ip, name, pod_gateway);
+}
+
+void make_network_of_pod(const std::string& ip) {
+    Netlink net;
+    net.set_up("lo");
+    net.leave_without_ipv6("eth0");
+    net.add_address("eth0", ip, 32);
+    net.set_up_without_questions("eth0");
+    net.add_neighbor(pod_gateway, "eth0", kGatewayHardware);
+    net.add_route(pod_gateway, "eth0", "");
+    net.add_default_route(pod_gateway, "eth0");
 }
 
 }  // namespace muster::agent

@@ -7,6 +7,8 @@
 
 #include <arpa/inet.h>
 #include <linux/if_link.h>
+#include <linux/ip.h>
+#include <linux/neighbour.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
@@ -30,6 +32,17 @@ unsigned index_of(const std::string& link) {
     const unsigned index = ::if_nametoindex(link.c_str());
     if (index == 0) throw Error(Reason::internal_error, "no network link " + link);
     return index;
+}
+
+rtmsg route_to(int prefix, unsigned char type, unsigned char scope) {
+    rtmsg head{};
+    head.rtm_family = AF_INET;
+    head.rtm_dst_len = static_cast<std::uint8_t>(prefix);
+    head.rtm_table = RT_TABLE_MAIN;
+    head.rtm_protocol = RTPROT_STATIC;
+    head.rtm_scope = scope;
+    head.rtm_type = type;
+    return head;
 }
 
 }  // namespace
@@ -97,7 +110,8 @@ Netlink::Netlink() : fd_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_R
                     std::string("cannot configure networks: ") + std::strerror(errno));
 }
 
-void Netlink::ask(Builder& request, const std::string& what) {
+/// The error number of the kernel's answer.
+int Netlink::fault_of(Builder& request) {
     const std::uint32_t sequence = ++sequence_;
     const std::string_view bytes = request.finish(sequence);
     sockaddr_nl kernel{};
@@ -119,47 +133,80 @@ void Netlink::ask(Builder& request, const std::string& what) {
             fault = header.nlmsg_type == NLMSG_ERROR ? -error.error : EPROTO;
         }
     }
-    if (fault != 0)
+    return fault;
+}
+
+void Netlink::ask(Builder& request, const std::string& what) {
+    if (const int fault = fault_of(request); fault != 0)
         throw Error(Reason::internal_error, "cannot " + what + ": " + std::strerror(fault));
 }
 
-void Netlink::add_bridge(const std::string& name) {
+void Netlink::add_pair(const LinkEnd& here, const LinkEnd& there, pid_t pid) {
     Builder request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
     request.fixed(ifinfomsg{});
-    request.text(IFLA_IFNAME, name);
-    const std::size_t info = request.open(IFLA_LINKINFO);
-    request.text(IFLA_INFO_KIND, "bridge");
-    request.close(info);
-    ask(request, "make the bridge " + name);
-}
-
-void Netlink::add_pair(const std::string& name, const std::string& bridge, const std::string& peer,
-                       pid_t pid) {
-    Builder request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
-    request.fixed(ifinfomsg{});
-    request.text(IFLA_IFNAME, name);
-    request.number(IFLA_MASTER, static_cast<std::uint32_t>(index_of(bridge)));
+    request.text(IFLA_IFNAME, here.name);
+    request.number(IFLA_ADDRESS, here.address);
     const std::size_t info = request.open(IFLA_LINKINFO);
     request.text(IFLA_INFO_KIND, "veth");
     const std::size_t data = request.open(IFLA_INFO_DATA);
     const std::size_t other = request.open(VETH_INFO_PEER);
     request.fixed(ifinfomsg{});
-    request.text(IFLA_IFNAME, peer);
+    request.text(IFLA_IFNAME, there.name);
+    request.number(IFLA_ADDRESS, there.address);
     request.number(IFLA_NET_NS_PID, static_cast<std::uint32_t>(pid));
     request.close(other);
     request.close(data);
     request.close(info);
-    ask(request, "make the link " + name);
+    ask(request, "make the link " + here.name);
 }
 
 void Netlink::set_up(const std::string& name) {
+    change_flags(name, IFF_UP);
+}
+
+void Netlink::set_up_without_questions(const std::string& name) {
+    change_flags(name, IFF_UP | IFF_NOARP);
+}
+
+void Netlink::change_flags(const std::string& name, unsigned flags) {
     Builder request(RTM_NEWLINK, 0);
     ifinfomsg link{};
     link.ifi_index = static_cast<int>(index_of(name));
-    link.ifi_flags = IFF_UP;
-    link.ifi_change = IFF_UP;
+    link.ifi_flags = flags;
+    link.ifi_change = flags;
     request.fixed(link);
     ask(request, "set the link " + name + " up");
+}
+
+void Netlink::forward_from(const std::string& name) {
+    Builder request(RTM_SETLINK, 0);
+    ifinfomsg link{};
+    link.ifi_index = static_cast<int>(index_of(name));
+    request.fixed(link);
+    const std::size_t families = request.open(IFLA_AF_SPEC);
+    const std::size_t family = request.open(AF_INET);
+    const std::size_t settings = request.open(IFLA_INET_CONF);
+    request.number(IPV4_DEVCONF_FORWARDING, std::uint32_t{1});
+    request.close(settings);
+    request.close(family);
+    request.close(families);
+    ask(request, "pass on what arrives at " + name);
+}
+
+void Netlink::leave_without_ipv6(const std::string& name) {
+    Builder request(RTM_SETLINK, 0);
+    ifinfomsg link{};
+    link.ifi_index = static_cast<int>(index_of(name));
+    request.fixed(link);
+    const std::size_t families = request.open(IFLA_AF_SPEC);
+    const std::size_t family = request.open(AF_INET6);
+    request.number(IFLA_INET6_ADDR_GEN_MODE, static_cast<std::uint8_t>(IN6_ADDR_GEN_MODE_NONE));
+    request.close(family);
+    request.close(families);
+    const int fault = fault_of(request);
+    if (fault == 0 || fault == EAFNOSUPPORT || fault == EOPNOTSUPP) return;  // There is none.
+    throw Error(Reason::internal_error,
+                "cannot leave " + name + " without IPv6: " + std::strerror(fault));
 }
 
 void Netlink::add_address(const std::string& name, const std::string& ip, int prefix) {
@@ -175,17 +222,41 @@ void Netlink::add_address(const std::string& name, const std::string& ip, int pr
     ask(request, "give " + name + " the address " + ip);
 }
 
-void Netlink::add_default_route(const std::string& gateway) {
+void Netlink::add_route(const std::string& ip, const std::string& name, const std::string& from) {
     Builder request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
-    rtmsg head{};
-    head.rtm_family = AF_INET;
-    head.rtm_table = RT_TABLE_MAIN;
-    head.rtm_protocol = RTPROT_STATIC;
-    head.rtm_scope = RT_SCOPE_UNIVERSE;
-    head.rtm_type = RTN_UNICAST;
-    request.fixed(head);
+    request.fixed(route_to(32, RTN_UNICAST, RT_SCOPE_LINK));
+    request.number(RTA_DST, address_of(ip));
+    request.number(RTA_OIF, static_cast<std::uint32_t>(index_of(name)));
+    if (!from.empty()) request.number(RTA_PREFSRC, address_of(from));
+    ask(request, "route to " + ip);
+}
+
+void Netlink::add_default_route(const std::string& gateway, const std::string& name) {
+    Builder request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+    request.fixed(route_to(0, RTN_UNICAST, RT_SCOPE_UNIVERSE));
     request.number(RTA_GATEWAY, address_of(gateway));
+    request.number(RTA_OIF, static_cast<std::uint32_t>(index_of(name)));
     ask(request, "route through " + gateway);
+}
+
+void Netlink::add_unreachable_route(const std::string& ip, int prefix) {
+    Builder request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+    request.fixed(route_to(prefix, RTN_UNREACHABLE, RT_SCOPE_UNIVERSE));
+    request.number(RTA_DST, address_of(ip));
+    ask(request, "refuse what goes to " + ip + "/" + std::to_string(prefix));
+}
+
+void Netlink::add_neighbor(const std::string& ip, const std::string& name,
+                           const HardwareAddress& its) {
+    Builder request(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE);
+    ndmsg head{};
+    head.ndm_family = AF_INET;
+    head.ndm_ifindex = static_cast<int>(index_of(name));
+    head.ndm_state = NUD_PERMANENT;
+    request.fixed(head);
+    request.number(NDA_DST, address_of(ip));
+    request.number(NDA_LLADDR, its);
+    ask(request, "tell where " + ip + " is");
 }
 
 void Netlink::add_local_route(const std::string& ip, int prefix) {

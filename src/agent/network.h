@@ -1,5 +1,5 @@
-// agent/network.h - Muster's own network namespace: pods, bridge, service addresses; reached from
-// outside through sockets made inside.
+// agent/network.h - Muster's own network namespace: pods, their gateway, service addresses; reached
+// from outside through sockets made inside.
 #pragma once
 
 #include <memory>

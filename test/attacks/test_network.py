@@ -4,12 +4,15 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import shutil
+import subprocess
 import time
 
 import pytest
 
 from attacks import sized
 from people import Town
+from tenants import make_ground
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="it looks into processes of all pods, and Musters of all kinds: that needs root")
 
@@ -157,3 +160,82 @@ def test_f23_connections_to_services_leave_others_their_own(small_town):
     print(f"2,700 connections of one namespace: the server has {files} of 2,000 files open")
     assert logs(other, good, "client").split() == ["reached"]
     assert files < 500 and town.admin.get("/readyz").status == 200
+
+
+@pytest.fixture(scope="module", params=["root", "rootless"])
+def ground(request):
+    made = make_ground(request.param)
+    for name in ("bad", "good"):
+        made.muster.apply(f"{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}")
+    yield made
+    made.muster.leave()
+    shutil.rmtree(made.folder, ignore_errors=True)
+
+
+def start(ground, ns: str, pod: dict, *wanted: str) -> dict:
+    pod["metadata"]["namespace"] = ns
+    ground.muster.apply(json.dumps(pod))
+    reached = lambda: (lambda pod: pod if pod.get("status", {}).get("phase") in wanted else None)(  # noqa: E731
+        ground.muster.get("pod", pod["metadata"]["name"], "-n", ns))
+    return ground.muster.until(f"{pod['metadata']['name']} is {wanted}", reached, 60)
+
+
+def said(ground, ns: str, name: str) -> str:
+    return ground.muster.run("logs", name, "-n", ns, check=False).stdout
+
+
+FLOOD = """
+import socket, sys, time
+lines = lambda: [line.split() for line in open("/proc/net/if_inet6")]
+for _ in range(30):  # An address of IPv6, if it gets one, can be used after a second or two.
+    if sys.argv[1] != "six" or any(line[5] == "eth0" and not int(line[4], 16) & 0x40 for line in lines()): break
+    time.sleep(0.1)
+while True:
+    for n in range(20000):
+        if n % 100 == 0:
+            made = socket.socket(socket.AF_INET6 if sys.argv[1] == "six" else socket.AF_INET, socket.SOCK_DGRAM)
+            if sys.argv[1] == "direct":
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"eth0")
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_DONTROUTE, 1)
+        to = (f"fe80::1:{n:x}", 9, 0, socket.if_nametoindex("eth0")) if sys.argv[1] == "six" else (f"10.244.{100 + n // 250}.{1 + n % 250}", 9)
+        try: made.sendto(b"x", socket.MSG_DONTWAIT, to)
+        except OSError: pass
+    print("sent", flush=True)
+"""
+# In a network of its own: how many of 20 neighbors the machine has no room for.
+OTHER_NETWORK = """
+import errno, socket, subprocess
+for words in ("link add v0 type veth peer name v1", "link set v1 up", "addr add 10.9.0.1/16 dev v0", "link set v0 up"): subprocess.run(["ip", *words.split()], check=True)
+full = 0
+for n in range(20):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
+        made.setsockopt(socket.IPPROTO_IP, 11, 1)  # IP_RECVERR: it is told.
+        try: made.sendto(b"x", (f"10.9.1.{1 + n}", 9))
+        except OSError as error: full += error.errno == errno.ENOBUFS
+print(full)
+"""
+
+
+def neighbors(way: str) -> int:
+    """Entries of a table of neighbors, which is one for all networks of the machine."""
+    table = "ndisc_cache" if way == "six" else "arp_cache"
+    return int(pathlib.Path(f"/proc/net/stat/{table}").read_text().splitlines()[1].split()[0], 16)
+
+
+@pytest.mark.parametrize("way", ["routed", "direct", "six"])
+def test_f24_a_pod_that_sends_to_everybody_leaves_the_table_of_neighbors_to_others(ground, way):
+    before = neighbors(way)
+    third = start(ground, "good", python(f"third-{way}", SERVER), "Running")
+    start(ground, "bad", python(f"flood-{way}", FLOOD, way), "Running")
+    try:
+        ground.muster.until("it has sent to 20,000 addresses", lambda: "sent" in said(ground, "bad", f"flood-{way}"))
+        after = neighbors(way)
+        full = int(subprocess.run(["unshare", "-n", "python3", "-c", OTHER_NETWORK], text=True, capture_output=True, check=True).stdout)
+        begun = time.monotonic()
+        start(ground, "good", python(f"near-{way}", CLIENT, third["status"]["podIP"], "8080"), "Succeeded", "Failed")
+        print(f"neighbors, {way}: {before} before, {after} after, no room for {full} of 20 others; another pod reached after {time.monotonic() - begun:.1f} s")
+        assert said(ground, "good", f"near-{way}").split() == ["reached"]
+        # Past its routes a pod makes entries that give way to others at once.
+        assert full == 0 and (way == "direct" or after < before + 50)
+    finally:
+        ground.muster.run("delete", "pod", f"flood-{way}", "-n", "bad", "--now")
