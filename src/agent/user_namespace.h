@@ -6,8 +6,8 @@
 
 namespace muster::agent {
 
-/// Makes one. This process must have CAP_SETUID and CAP_SETGID in its own user namespace, and /proc
-/// must show its processes. Throws Error.
+/// Makes one, as the user who is root in it. This process must have CAP_SETUID and CAP_SETGID in
+/// its own user namespace, and /proc must show its processes. Throws Error.
 Descriptor make_user_namespace(const IdMap& map);
 
 /// Moves the calling process into the namespace, as user and group 0 of it, with all capabilities

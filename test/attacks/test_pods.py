@@ -512,3 +512,44 @@ spec:
         done = ground.muster.run("exec", "shell", "--", command, "up", check=False)
         assert done.returncode != 0 and "ready" not in done.stdout
     ground.muster.run("delete", "pod", "shell", "--now")
+
+
+TAKES_ALL = r"""
+import ctypes, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.timer_create.restype = ctypes.c_int
+def count(make, most):
+    made = 0
+    while made < most and make(): made += 1
+    return made
+timer = ctypes.c_void_p()
+print(count(lambda: libc.inotify_init() >= 0, int(sys.argv[1])), count(lambda: libc.timer_create(1, None, ctypes.byref(timer)) == 0, int(sys.argv[2])), flush=True)
+time.sleep(int(sys.argv[3]))
+"""
+
+
+def test_f25_inotify_instances_and_timers_of_one_namespace_are_not_those_of_others(ground):
+    if ground.mode != "root":
+        pytest.skip("the kernel counts them all for the user who runs Muster, as docs/security.md says")
+    for ns in ("takes", "needs"):
+        ground.muster.apply(f"{{apiVersion: v1, kind: Namespace, metadata: {{name: {ns}}}}}")
+    script = f"cat > /tmp/s.py <<'END'\n{TAKES_ALL}\nEND\npython3 /tmp/s.py"
+    ground.muster.apply(f"""
+apiVersion: v1
+kind: Pod
+metadata: {{name: takes, namespace: takes}}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - {{name: main, image: python, command: [sh, -c, {json.dumps(script + " 100000 1000000 1000")}]}}
+""")
+    try:
+        logs = lambda: ground.muster.run("logs", "takes", "-n", "takes", check=False).stdout  # noqa: E731
+        taken = [int(word) for word in ground.muster.until("it has taken all that it gets", logs).split()]
+        assert taken[0] >= 100 and taken[1] >= 1000, taken
+        out, _ = run(ground, script + " 1 1 0", namespace="needs")
+        assert out.split() == ["1", "1"], (taken, out)
+        own = subprocess.run(["python3", "-c", TAKES_ALL, "1", "1", "0"], text=True, capture_output=True, check=True).stdout
+        assert own.split() == ["1", "1"], (taken, own)
+    finally:
+        ground.muster.run("delete", "pod", "takes", "-n", "takes", "--now", check=False)
