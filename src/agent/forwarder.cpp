@@ -30,6 +30,8 @@ constexpr Duration kPause = milliseconds(10);
 /// A part of the descriptors that this process may have.
 constexpr std::size_t kPartOfListeners = 16;
 constexpr std::size_t kPartOfConnections = 10;  // Two each.
+/// Problems come with each connection, and of several namespaces by turns.
+constexpr Duration kTellPause = seconds(10);
 /// Connections that are taken in one turn.
 constexpr int kAcceptsOfTurn = 64;
 /// Bytes on their way in one direction of a connection; little, when all together are many: pods
@@ -385,7 +387,10 @@ bool Forwarder::open(const Endpoint& address, Address& known) {
 }
 
 void Forwarder::tell(const std::string& problem) {
-    if (std::exchange(told_problem_, problem) != problem) log_warning("agent", problem);
+    if (problem == told_problem_ || loop_.now() < tell_next_) return;
+    told_problem_ = problem;
+    tell_next_ = loop_.now() + kTellPause;
+    log_warning("agent", problem);
 }
 
 /// Until it is looked at again, clients are refused.

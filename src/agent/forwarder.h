@@ -78,6 +78,7 @@ private:
     };
     std::shared_ptr<Load> load_ = std::make_shared<Load>();
     std::string told_problem_;
+    Time tell_next_;
     net::AsioLoop loop_;  // Last: its thread ends before what it uses.
 };
 
