@@ -192,6 +192,23 @@ void enter_groups(const std::vector<std::string>& folders) {
             throw Error(Reason::internal_error, "cannot limit the container: " + problem);
 }
 
+bool kill_run_group(const RunGroup& group) {
+    return std::any_of(group.folders.begin(), group.folders.end(), [](const std::string& each) {
+        return write_setting(each + "/cgroup.kill", "1").empty();
+    });
+}
+
+void close_run_group(const RunGroup& group) {
+    for (const std::string& folder : group.folders)
+        write_setting(folder + "/pids.max", "0");
+}
+
+bool holds_processes(const RunGroup& group) {
+    return std::any_of(group.folders.begin(), group.folders.end(), [](const std::string& each) {
+        return !read_file(each + "/cgroup.procs").value_or("").empty();
+    });
+}
+
 bool was_out_of_memory(const CgroupTree& tree, const RunGroup& group) {
     if (group.memory.empty()) return false;
     const auto content = read_file(group.memory + "/" + memory_kills_file(tree.version));

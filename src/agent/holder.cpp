@@ -257,6 +257,9 @@ Holder::Given Holder::answer(int client, const std::string& text) {
         send_message(client, "ok " + about_itself());
     } else if (words[0] == "pod" && words.size() > 1) {
         send_message(client, "ok " + std::to_string(start_pod(text.substr(4))));
+    } else if (words[0] == "kill" && words.size() > 1) {
+        if (const Pod* const pod = find_pod(text.substr(5))) ::kill(pod->pid, SIGKILL);
+        send_message(client, "ok");
     } else if (words[0] == "end") {
         ending_ = true;
         send_message(client, "ok");
@@ -443,9 +446,13 @@ void Holder::reap() {
     for (;;) {
         const pid_t pid = ::waitpid(-1, nullptr, WNOHANG);
         if (pid <= 0) return;
-        for (const Pod& pod : pods_)
-            if (pod.pid == pid) remove_pod_groups(groups_, pod.name);
-        std::erase_if(pods_, [pid](const Pod& pod) { return pod.pid == pid; });
+        const auto gone = std::find_if(pods_.begin(), pods_.end(),
+                                       [pid](const Pod& pod) { return pod.pid == pid; });
+        if (gone == pods_.end()) continue;
+        const std::string name = gone->name;
+        pods_.erase(gone);
+        // A pod that was started again meanwhile has groups of the same names.
+        if (!find_pod("/" + name)) remove_pod_groups(groups_, name);
     }
 }
 

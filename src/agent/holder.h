@@ -23,6 +23,7 @@ namespace muster::agent {
 ///   usage DIRECTORY        "ok USE", see pod_chores.h
 ///   remove PATH...         removes them (a line each) beneath DIRECTORY-OF-PODS
 ///   pod DIRECTORY          starts the pod described in DIRECTORY/sandbox.json: "ok PID"
+///   kill DIRECTORY         kills the pod's init, and with it all of the pod
 ///   end                    ends every pod, then itself
 /// A failure is "error <errno> <sentence>".
 int run_holder(const std::string& directory, int ready_fd);

@@ -11,6 +11,7 @@
 #include "agent/files.h"
 #include "agent/json_file.h"
 #include "agent/log_file.h"
+#include "agent/run_report.h"
 #include "api/json.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -31,20 +32,6 @@ std::vector<std::string> names_in(const std::string& directory) {
     ::closedir(list);
     std::sort(names.begin(), names.end());
     return names;
-}
-
-RunReport report_of(const Value& state) {
-    RunReport report;
-    report.container = state["container"].text();
-    report.attempt = static_cast<int>(state["attempt"].integer_or(0));
-    report.running = state["ready"].boolean_or(false);
-    report.started = Time{state["started"].integer_or(0)};
-    if (state.has("finished")) report.finished = Time{state["finished"].integer_or(0)};
-    report.code = static_cast<int>(state["code"].integer_or(0));
-    report.signal = static_cast<int>(state["signal"].integer_or(0));
-    report.failure = state["failure"].text();
-    report.out_of_memory = state["outOfMemory"].boolean_or(false);
-    return report;
 }
 
 /// The runs that a pod's init has written down, oldest first.
@@ -126,81 +113,6 @@ std::vector<FoundPod> LocalMachine::find_pods(MachineEvents events) {
     return found;
 }
 
-bool LocalMachine::connect(const std::string& uid) {
-    Descriptor fd = connect_unix(pod_directory(uid), "init.sock");
-    if (!fd) return false;
-    set_nonblocking(fd.get());
-    Sandbox& sandbox = sandboxes_[uid];
-    sandbox.fd = std::move(fd);
-    sandbox.watch = loop_.watch(sandbox.fd.get(), {.read = true, .write = false},
-                                [this, uid](net::AsioLoop::Interest) { read(uid); });
-    return true;
-}
-
-void LocalMachine::read(const std::string& uid) {
-    for (;;) {
-        const auto sandbox = sandboxes_.find(uid);
-        if (sandbox == sandboxes_.end()) return;
-        Message message = receive_message(sandbox->second.fd.get());
-        if (message.kind == Message::Kind::none_now) return;
-        if (message.kind == Message::Kind::closed) return close(uid);
-        const auto parsed = api::parse_json(message.text);
-        if (const auto* document = std::get_if<api::Parsed>(&parsed))
-            take(uid, document->value, std::move(message.descriptors));
-    }
-}
-
-void LocalMachine::take(const std::string& uid, const Value& event,
-                        std::vector<Descriptor> descriptors) {
-    const std::string kind = event["event"].text();
-    if (kind == "state") {
-        if (events_.run) events_.run(uid, report_of(event));
-    } else if (kind == "exec") {
-        const auto sandbox = sandboxes_.find(uid);
-        if (sandbox == sandboxes_.end()) return;
-        auto node = sandbox->second.execs.extract(event["id"].text());
-        if (node.empty()) return;
-        node.mapped()(static_cast<int>(event["code"].integer_or(0)), event["failure"].text());
-    } else if (kind == "attached") {
-        const auto sandbox = sandboxes_.find(uid);
-        if (sandbox == sandboxes_.end()) return;
-        auto node = sandbox->second.attaching.extract(event["id"].text());
-        if (node.empty()) return;
-        node.mapped()(descriptors.empty() ? Descriptor() : std::move(descriptors.front()),
-                      event["failure"].text());
-    }
-}
-
-void LocalMachine::close(const std::string& uid) {
-    auto node = sandboxes_.extract(uid);
-    if (node.empty()) return;
-    Sandbox sandbox = std::move(node.mapped());
-    loop_.unwatch(sandbox.watch);
-    sandbox.fd.reset();
-    for (auto& [id, done] : sandbox.execs)
-        done(137, "the pod has ended");
-    for (auto& [id, done] : sandbox.attaching)
-        done(Descriptor(), "the pod has ended");
-    if (sandbox.ended)
-        sandbox.ended();
-    else if (events_.lost)
-        events_.lost(uid);
-}
-
-void LocalMachine::let_go() {
-    for (auto& [uid, sandbox] : sandboxes_)
-        loop_.unwatch(sandbox.watch);
-    sandboxes_.clear();
-}
-
-bool LocalMachine::say(const std::string& uid, const Value& request,
-                       const std::vector<int>& descriptors) {
-    const auto sandbox = sandboxes_.find(uid);
-    // A failed send mostly means that the init is gone, which its closed connection tells soon.
-    return sandbox != sandboxes_.end() &&
-           send_message(sandbox->second.fd.get(), api::to_json(request), descriptors);
-}
-
 /// The content is written by this process and put in place by the holder, which may give it to the
 /// pod's users.
 void LocalMachine::fill(const std::string& uid, const PodFiles& files, Filled filled) {
@@ -260,59 +172,6 @@ void LocalMachine::start(const std::string& uid, const std::string& container, i
 
 void LocalMachine::signal(const std::string& uid, const std::string& container, int signal) {
     say(uid, Value::object({{"do", "signal"}, {"container", container}, {"signal", signal}}));
-}
-
-std::string LocalMachine::exec(const std::string& uid, const std::string& container,
-                               const Exec& exec, ExecDone done) {
-    const auto sandbox = sandboxes_.find(uid);
-    if (sandbox == sandboxes_.end()) {
-        loop_.post([done] { done(126, "the pod is not running"); });
-        return "";
-    }
-    const std::string id = std::to_string(++last_exec_);
-    sandbox->second.execs[id] = std::move(done);
-    Value words = Value::array();
-    for (const std::string& word : exec.command)
-        words.push(word);
-    const bool terminal = exec.terminal >= 0;
-    const bool said = say(uid,
-                          Value::object({{"do", "exec"},
-                                         {"id", id},
-                                         {"container", container},
-                                         {"argv", words},
-                                         {"tty", terminal}}),
-                          terminal ? std::vector<int>{exec.terminal}
-                                   : std::vector<int>{exec.in, exec.out, exec.error});
-    if (!said)
-        loop_.post([this, uid, id, alive = std::weak_ptr<int>(alive_)] {
-            if (alive.expired()) return;
-            const auto found = sandboxes_.find(uid);
-            if (found == sandboxes_.end()) return;
-            auto node = found->second.execs.extract(id);
-            if (!node.empty())
-                node.mapped()(126, "the command cannot be sent to the pod: it may have 64 KiB");
-        });
-    return id;
-}
-
-void LocalMachine::attach(const std::string& uid, const std::string& container, int out, int error,
-                          Attached done) {
-    const auto sandbox = sandboxes_.find(uid);
-    if (sandbox == sandboxes_.end()) {
-        loop_.post([done] { done(Descriptor(), "the pod is not running"); });
-        return;
-    }
-    const std::string id = std::to_string(++last_exec_);
-    sandbox->second.attaching[id] = std::move(done);
-    say(uid, Value::object({{"do", "attach"}, {"id", id}, {"container", container}}), {out, error});
-}
-
-void LocalMachine::close_input(const std::string& uid, const std::string& container) {
-    say(uid, Value::object({{"do", "close_input"}, {"container", container}}));
-}
-
-void LocalMachine::kill_exec(const std::string& uid, const std::string& id) {
-    say(uid, Value::object({{"do", "kill"}, {"id", id}}));
 }
 
 /// Files that pods wrote belong to their users: the holder removes them.

@@ -4,11 +4,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/machine.h"
 #include "agent/network.h"
+#include "agent/outbox.h"
 #include "agent/unix_socket.h"
 #include "net/asio_loop.h"
 #include "net/client.h"
@@ -64,7 +66,11 @@ private:
     struct Sandbox {
         Descriptor fd;
         net::AsioLoop::WatchId watch{};
-        std::function<void()> ended;  // Set while it is being ended.
+        Outbox outbox;
+        bool writing = false;                    // The socket is asked whether it takes more.
+        std::optional<Loop::TimerId> next_look;  // While its init has something to read.
+        std::string lost;                        // Why it was given up.
+        std::function<void()> ended;             // Set while it is being ended.
         std::map<std::string, ExecDone> execs;
         std::map<std::string, Attached> attaching;
     };
@@ -78,6 +84,7 @@ private:
     };
 
     bool connect(const std::string& uid);
+    void ready(const std::string& uid, net::AsioLoop::Interest interest);
     void clear(const std::string& uid, std::vector<std::string> paths, int tries = 0);
     void keep_leftover(const std::string& uid, std::vector<std::string> paths, int tries,
                        const std::string& problem);
@@ -85,8 +92,13 @@ private:
     void read(const std::string& uid);
     void take(const std::string& uid, const api::Value& event, std::vector<Descriptor> descriptors);
     void close(const std::string& uid);
-    bool say(const std::string& uid, const api::Value& request,
-             const std::vector<int>& descriptors = {});
+    using Refused = std::function<void(const std::string& why)>;
+    void say(const std::string& uid, const api::Value& request);
+    void say_if_room(const std::string& uid, const api::Value& request,
+                     const std::vector<int>& descriptors, const Refused& refused);
+    void push(const std::string& uid);
+    void look_at_init(const std::string& uid);
+    void give_up(const std::string& uid, const std::string& why);
     void ask_command(const std::string& uid, const std::string& container,
                      const std::vector<std::string>& command, Duration timeout, Answered answered);
     void ask_http(const std::string& ip, const Handler& handler, Duration timeout,

@@ -219,6 +219,15 @@ int Network::start_pod(const std::string& pod_directory) {
     return static_cast<int>(parse_integer(ask("pod " + pod_directory, nullptr)).value_or(0));
 }
 
+void Network::kill_pod(const std::string& pod_directory) noexcept {
+    try {
+        ask("kill " + pod_directory, nullptr);
+    } catch (const Error& error) {
+        // Without a holder there is no pod any more.
+        log_debug("agent", std::string("no pod is killed: ") + error.what());
+    }
+}
+
 IdMap Network::fill_pod(const std::string& pod_directory) {
     return id_map_of(json_of(ask("fill " + pod_directory, nullptr)));
 }

@@ -55,6 +55,10 @@ public:
     /// What the holder is asked for a new pod; see pod_init.h. Gives the process id of its init.
     int start_pod(const std::string& pod_directory);
 
+    /// Kills the pod's init, and every process of the pod with it; one that does not run is not
+    /// missed.
+    void kill_pod(const std::string& pod_directory) noexcept;
+
     /// Puts the files of a pod in place, see pod_chores.h; gives the pod's users. Throws Error.
     IdMap fill_pod(const std::string& pod_directory);
 
