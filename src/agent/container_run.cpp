@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/files.h"
+#include "agent/pipe_reading.h"
 #include "agent/root_plan.h"
 #include "agent/unix_socket.h"
 #include "base/text.h"
@@ -96,18 +97,10 @@ LineReader::LineReader(Descriptor fd) : fd_(std::move(fd)) {
 }
 
 bool LineReader::read(const std::function<void(std::string_view)>& each) {
-    char piece[4096];
-    for (std::size_t taken = 0; fd_ && taken < kLinesLimit;) {
-        const ssize_t got = ::read(fd_.get(), piece, sizeof(piece));
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0 && errno == EAGAIN) break;
-        if (got <= 0 || rest_.size() > kLinesLimit) {
-            fd_.reset();
-            break;
-        }
-        taken += static_cast<std::size_t>(got);
-        rest_.append(piece, static_cast<std::size_t>(got));
-    }
+    if (fd_ && read_pieces(fd_.get(), kLinesLimit,
+                           [this](std::string_view piece) { rest_ += piece; }) == PipeRest::ended)
+        fd_.reset();
+    if (rest_.size() > 2 * kLinesLimit) fd_.reset();  // No status has a line like that.
     for (std::size_t end = 0; (end = rest_.find('\n')) != std::string::npos;) {
         each(std::string_view(rest_).substr(0, end));
         rest_.erase(0, end + 1);

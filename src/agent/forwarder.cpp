@@ -29,6 +29,7 @@ constexpr std::size_t kSmallBuffer = 2 << 10;
 constexpr std::size_t kManyBytes = 32 << 20;
 /// Each takes two descriptors of the server.
 constexpr std::size_t kClientConnectionsMax = 1000;
+constexpr std::size_t kAcceptedAtOnce = 64;  // Then it is the turn of those that are connected.
 
 /// The address without its port; empty when it cannot be told.
 std::string address_of_peer(int fd) {
@@ -296,7 +297,7 @@ std::vector<Endpoint> Forwarder::in_turn(const Endpoint& address) {
 void Forwarder::accept(const Endpoint& address) {
     std::vector<Descriptor> clients;
     if (const auto listener = listeners_.find(address); listener != listeners_.end())
-        for (;;) {
+        while (clients.size() < kAcceptedAtOnce) {
             Descriptor client(::accept4(listener->second->fd.get(), nullptr, nullptr,
                                         SOCK_NONBLOCK | SOCK_CLOEXEC));
             if (!client) break;

@@ -41,10 +41,21 @@ spec:
     ground.muster.run("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
 
 
+def processes_with(word: str) -> list[pathlib.Path]:
+    """The folders in /proc of those that have the word on their command line."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if word.encode() in path.read_bytes().split(b"\0"):
+                found.append(path.parent)
+        except OSError:
+            pass  # It has ended.
+    return found
+
+
 def init_of(word: str) -> int:
     """The first process of the pod in which a command with this word runs."""
-    found = [int(p.parent.name) for p in pathlib.Path("/proc").glob("[0-9]*/cmdline") if word.encode() in p.read_bytes().split(b"\0")]
-    at = found[0]
+    at = int(processes_with(word)[0].name)
     while at > 1:
         status = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{at}/status").read_text().splitlines() if ":\t" in line)
         if status["Name"] == "muster-pod":
@@ -84,3 +95,29 @@ def test_a_pod_whose_first_process_stands_still_holds_up_no_other_and_is_lost(gr
         if pathlib.Path(f"/proc/{stopped}").exists():
             os.kill(stopped, signal.SIGCONT)
     ground.muster.run("delete", "pods", "still", "other", "--now")
+
+
+def test_a_probe_that_prints_without_end_holds_up_no_other_pod(ground):
+    start(ground, "quiet", "sleep 1000")
+    probe = "{exec: {command: [sh, -c, yes & yes & yes & yes]}, timeoutSeconds: 20, periodSeconds: 1}"
+    start(ground, "loud", "sleep 1000", container=f"livenessProbe: {probe}")
+    try:
+        ground.muster.until("the probe prints", lambda: processes_with("yes"))
+        took = max(seconds_of(lambda: ground.muster.run("exec", "quiet", "--", "true")) for _ in range(10))
+        assert took < 5, took
+        assert processes_with("yes"), "the probe has ended"
+    finally:
+        ground.muster.run("delete", "pods", "quiet", "loud", "--now")
+
+
+def test_all_pods_together_leave_processes_to_the_machine(ground):
+    start(ground, "counted", "sleep 100732")
+    cgroups = (processes_with("100732")[0] / "cgroup").read_text()
+    lines = [line.split(":", 2) for line in cgroups.splitlines()]
+    own = next((path for _, kind, path in lines if kind == "pids"), "/")
+    group = pathlib.Path("/sys/fs/cgroup/pids" + own).parent.parent
+    if own == "/" or not group.name.startswith("muster-"):
+        pytest.skip("no control groups of version 1 count processes here")
+    machine = min(int(pathlib.Path(f"/proc/sys/kernel/{name}").read_text()) for name in ("threads-max", "pid_max"))
+    assert int((group / "pids.max").read_text()) == machine - machine // 8
+    ground.muster.run("delete", "pod", "counted", "--now")
