@@ -70,7 +70,7 @@ void Agent::State::start() {
     watch_network();
     watch();
     disk = std::make_unique<DiskKeeper>(
-        network, loop, [this] { return running_pods(); },
+        network, loop, [this] { return running_pods(); }, machine.removals(),
         [this](const std::string& uid, const Verdict& verdict) {
             const auto worker = workers.find(uid);
             if (worker != workers.end()) worker->second->evict(verdict);

@@ -181,7 +181,7 @@ private:
     bool do_chore(int client, const std::vector<std::string_view>& words, const std::string& text);
     IdMap users_of(const std::string& pod_directory);
     const Pod* find_pod(const std::string& pod_directory) const;
-    void work_apart(int client, const std::function<std::string()>& work);
+    void work_apart(int client, const std::function<std::string(int own)>& work);
     void reap();
     bool owned() const {
         return std::any_of(clients_.begin(), clients_.end(),
@@ -295,7 +295,7 @@ bool Holder::do_chore(int client, const std::vector<std::string_view>& words,
         words.size() > 1 ? text.substr(std::min(words[0].size() + 1, text.size())) : "";
     if (words[0] == "fill" && !rest.empty()) {
         const IdMap ids = users_of(rest);
-        work_apart(client, [&] {
+        work_apart(client, [&](int) {
             fill_pod(rest, ids);
             return api::to_json(to_value(ids));
         });
@@ -303,14 +303,18 @@ bool Holder::do_chore(int client, const std::vector<std::string_view>& words,
         const std::vector<std::string_view> paths = split(rest, '\n');
         for (const std::string_view path : paths)
             filled_.erase(directory_ + "/pods/" + std::string(path));
-        work_apart(client, [&] {
-            remove_all_beneath(directory_ + "/pods", paths);
+        work_apart(client, [&](int own) {
+            ::prctl(PR_SET_NAME, "muster-remover");
+            RemovalTeller teller([own](const std::string& word) { send_message(own, word); });
+            remove_all_beneath(directory_ + "/pods", paths,
+                               [&teller](std::int64_t bytes) { teller.count(bytes); });
+            teller.tell();
             return std::string();
         });
     } else if (words[0] == "usage" && !rest.empty()) {
         const Pod* const pod = find_pod(rest);
         const pid_t init = pod ? pod->pid : 0;
-        work_apart(client, [&] { return api::to_json(pod_disk_use(rest, init)); });
+        work_apart(client, [&](int) { return api::to_json(pod_disk_use(rest, init)); });
     } else {
         return false;
     }
@@ -339,7 +343,7 @@ const Holder::Pod* Holder::find_pod(const std::string& pod_directory) const {
     return pod == pods_.end() ? nullptr : &*pod;
 }
 
-void Holder::work_apart(int client, const std::function<std::string()>& work) {
+void Holder::work_apart(int client, const std::function<std::string(int own)>& work) {
     const pid_t holder = ::getpid();
     const pid_t pid = ::fork();
     if (pid < 0) throw Error(Reason::internal_error, fault("cannot fork"));
@@ -356,7 +360,7 @@ void Holder::work_apart(int client, const std::function<std::string()>& work) {
     users_.forget_locks();
     std::string answer;
     try {
-        answer = "ok " + work();
+        answer = "ok " + work(own.get());
     } catch (const std::exception& error) {
         answer = "error " + std::to_string(EIO) + " " + std::string(error.what());
     }

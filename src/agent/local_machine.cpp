@@ -75,10 +75,14 @@ void write_incoming(const std::string& directory, const Machine::PodFiles& files
 
 }  // namespace
 
-LocalMachine::LocalMachine(Network& network, net::AsioLoop& loop) : network_(network), loop_(loop) {
+LocalMachine::LocalMachine(Network& network, net::AsioLoop& loop)
+    : network_(network),
+      loop_(loop),
+      removals_(network, loop, [this](const RemovalJob& job, const std::string& problem) {
+          cleared(job, problem);
+      }) {
     make_directories(network_.directory() + "/root");
     spawner_.start("muster-spawn");
-    cleaner_.start("muster-clean");
     net::ClientOptions options;
     options.tls.verify = net::ClientTls::Verify::no;
     // Of what a probe is answered with, as the kubelet; the rest is not read.
@@ -91,7 +95,6 @@ LocalMachine::LocalMachine(Network& network, net::AsioLoop& loop) : network_(net
 LocalMachine::~LocalMachine() {
     alive_.reset();
     spawner_.stop();
-    cleaner_.stop();
     let_go();
 }
 
@@ -106,6 +109,7 @@ std::vector<FoundPod> LocalMachine::find_pods(MachineEvents events) {
         FoundPod pod;
         pod.uid = uid;
         pod.sandbox = read_json(pod_directory(uid) + "/sandbox.json");
+        if (pod.sandbox.has("namespace")) namespaces_[uid] = pod.sandbox["namespace"].text();
         pod.alive = connect(uid);
         pod.runs = runs_in(pod_directory(uid));
         found.push_back(std::move(pod));
@@ -118,6 +122,7 @@ std::vector<FoundPod> LocalMachine::find_pods(MachineEvents events) {
 void LocalMachine::fill(const std::string& uid, const PodFiles& files, Filled filled) {
     const std::string directory = pod_directory(uid);
     drop_leftover(uid);
+    namespaces_[uid] = files.ns;
     spawner_.post([this, directory, files, filled, alive = std::weak_ptr<int>(alive_)] {
         std::string problem;
         IdMap ids;
@@ -176,22 +181,21 @@ void LocalMachine::signal(const std::string& uid, const std::string& container, 
 
 /// Files that pods wrote belong to their users: the holder removes them.
 void LocalMachine::clear(const std::string& uid, std::vector<std::string> paths, int tries) {
-    cleaner_.post([this, uid, paths = std::move(paths), tries, alive = std::weak_ptr<int>(alive_)] {
-        try {
-            network_.remove_of_pods(paths);
-            if (tries > 0)
-                log_info("agent", "the files that pod " + uid + " had left are removed now");
-        } catch (const Error& error) {
-            loop_.post([this, uid, paths, tries, problem = std::string(error.what()), alive] {
-                if (!alive.expired()) keep_leftover(uid, paths, tries, problem);
-            });
-        }
-    });
+    const auto ns = namespaces_.find(uid);
+    removals_.add({uid, ns == namespaces_.end() ? uid : ns->second, std::move(paths), tries});
+}
+
+void LocalMachine::cleared(const RemovalJob& job, const std::string& problem) {
+    if (!problem.empty()) return keep_leftover(job, problem);
+    if (job.tries > 0)
+        log_info("agent", "the files that pod " + job.uid + " had left are removed now");
+    if (job.paths == std::vector{job.uid}) namespaces_.erase(job.uid);
 }
 
 /// The files are tried again: a process that holds them may end, a disk may be mended.
-void LocalMachine::keep_leftover(const std::string& uid, std::vector<std::string> paths, int tries,
-                                 const std::string& problem) {
+void LocalMachine::keep_leftover(const RemovalJob& job, const std::string& problem) {
+    const std::string& uid = job.uid;
+    const int tries = job.tries;
     constexpr int kMostDoublings = 9;  // About 8 minutes.
     const Duration wait = seconds(1) * (1 << std::min(tries, kMostDoublings));
     if (tries == 0)
@@ -200,7 +204,7 @@ void LocalMachine::keep_leftover(const std::string& uid, std::vector<std::string
                         ", which has ended, stay on the disk and are tried again: " + problem);
     Leftover& leftover = leftovers_[uid];
     if (!leftover.paths.empty()) loop_.cancel(leftover.next);
-    std::move(paths.begin(), paths.end(), std::back_inserter(leftover.paths));
+    leftover.paths.insert(leftover.paths.end(), job.paths.begin(), job.paths.end());
     leftover.tries = std::max(leftover.tries, tries + 1);
     leftover.next = loop_.after(wait, [this, uid, alive = std::weak_ptr<int>(alive_)] {
         if (alive.expired()) return;

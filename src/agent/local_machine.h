@@ -11,6 +11,7 @@
 #include "agent/machine.h"
 #include "agent/network.h"
 #include "agent/outbox.h"
+#include "agent/removals.h"
 #include "agent/unix_socket.h"
 #include "net/asio_loop.h"
 #include "net/client.h"
@@ -59,6 +60,9 @@ public:
     /// Nothing more will be written to the container's standard input.
     void close_input(const std::string& uid, const std::string& container);
 
+    /// Whose files are being removed, and how far that is.
+    const Removals& removals() const { return removals_; }
+
     /// Lets go of all pods; they live on.
     void let_go();
 
@@ -86,8 +90,8 @@ private:
     bool connect(const std::string& uid);
     void ready(const std::string& uid, net::AsioLoop::Interest interest);
     void clear(const std::string& uid, std::vector<std::string> paths, int tries = 0);
-    void keep_leftover(const std::string& uid, std::vector<std::string> paths, int tries,
-                       const std::string& problem);
+    void cleared(const RemovalJob& job, const std::string& problem);
+    void keep_leftover(const RemovalJob& job, const std::string& problem);
     void drop_leftover(const std::string& uid);
     void read(const std::string& uid);
     void take(const std::string& uid, const api::Value& event, std::vector<Descriptor> descriptors);
@@ -109,11 +113,12 @@ private:
     Network& network_;
     net::AsioLoop& loop_;
     net::AsioLoop spawner_;  // Starting a pod waits for the holder.
-    net::AsioLoop cleaner_;  // Removing what a pod wrote may take long.
+    Removals removals_;
     std::unique_ptr<net::Client> client_;
     MachineEvents events_;
     std::map<std::string, Sandbox> sandboxes_;
-    std::map<std::string, Leftover> leftovers_;  // By the pod's uid.
+    std::map<std::string, Leftover> leftovers_;      // By the pod's uid.
+    std::map<std::string, std::string> namespaces_;  // Kubernetes' own, by the pod's uid.
     std::uint64_t last_exec_ = 0;
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
