@@ -61,7 +61,7 @@ void Agent::State::start() {
     watch_network();
     watch();
     disk = std::make_unique<DiskKeeper>(
-        network, loop, [this] { return running_pods(); },
+        network, loop, [this] { return running_pods(); }, machine.removals(),
         [this](const std::string& uid, const Verdict& verdict) {
             const auto worker = workers.find(uid);
             if (worker != workers.end()) worker->second->evict(verdict);
@@ -130,9 +130,9 @@ void Agent::State::make_network_again() {
 void Agent::State::find_old_pods() {
     MachineEvents told;
     told.run = [this](const std::string& uid, const RunReport& report) { take_run(uid, report); };
-    told.lost = [this](const std::string& uid) {
+    told.lost = [this](const std::string& uid, const std::string& why) {
         const auto worker = workers.find(uid);
-        if (worker != workers.end()) return worker->second->sandbox_lost();
+        if (worker != workers.end()) return worker->second->sandbox_lost(why);
         const auto pod = found.find(uid);
         if (pod != found.end()) pod->second.alive = false;
     };

@@ -139,19 +139,28 @@ struct Step {
     FolderIdentity above;
 };
 
+bool unlink_and_tell(int folder, const char* name, int flags, const Removed& removed) {
+    struct stat status {};
+    const bool counts = removed && ::fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+    if (::unlinkat(folder, name, flags) != 0) return false;
+    const bool was_last = S_ISDIR(status.st_mode) || status.st_nlink <= 1;
+    if (counts) removed(was_last ? std::int64_t{status.st_blocks} * 512 : 0);
+    return true;
+}
+
 /// How far a folder could be emptied without going down.
 struct Emptied {
     bool whole = true;   // False: something cannot be removed.
     std::string deeper;  // A folder in it that is not empty.
 };
-Emptied empty_folder(int folder) {
+Emptied empty_folder(int folder, const Removed& removed) {
     Emptied emptied;
     Listing list(folder);
     emptied.whole = static_cast<bool>(list);
     while (const dirent* entry = emptied.whole ? list.next() : nullptr) {
-        if (::unlinkat(folder, entry->d_name, 0) == 0 || errno == ENOENT) continue;
+        if (unlink_and_tell(folder, entry->d_name, 0, removed) || errno == ENOENT) continue;
         const bool is_folder = errno == EISDIR || errno == EPERM;
-        if (is_folder && ::unlinkat(folder, entry->d_name, AT_REMOVEDIR) == 0) continue;
+        if (is_folder && unlink_and_tell(folder, entry->d_name, AT_REMOVEDIR, removed)) continue;
         if (is_folder && errno == ENOTEMPTY) {
             emptied.deeper = entry->d_name;
             break;
@@ -225,18 +234,18 @@ bool list_folder(int folder, std::size_t limit, const std::function<void(const c
     return true;
 }
 
-bool remove_within(int folder, const std::string& name) {
-    if (::unlinkat(folder, name.c_str(), 0) == 0 || errno == ENOENT) return true;
+bool remove_within(int folder, const std::string& name, const Removed& removed) {
+    if (unlink_and_tell(folder, name.c_str(), 0, removed) || errno == ENOENT) return true;
     if (errno != EISDIR && errno != EPERM) return false;
     // Only the folder at the bottom is open: a tree may be deeper than descriptors can be had. A
     // folder that a living process moves meanwhile has another one above it: each is the one that
     // it was reached through, or the removal ends there.
     std::vector<Step> steps;
     Descriptor at = take_folder(folder, name.c_str());
-    if (!at) return ::unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0;
+    if (!at) return unlink_and_tell(folder, name.c_str(), AT_REMOVEDIR, removed);
     steps.push_back({name, identity_of(folder)});
     for (;;) {
-        const Emptied emptied = empty_folder(at.get());
+        const Emptied emptied = empty_folder(at.get(), removed);
         if (!emptied.whole) return false;
         if (!emptied.deeper.empty()) {
             Descriptor below = take_folder(at.get(), emptied.deeper.c_str());
@@ -247,10 +256,10 @@ bool remove_within(int folder, const std::string& name) {
         }
         const Step step = std::move(steps.back());
         steps.pop_back();
-        if (steps.empty()) return ::unlinkat(folder, step.name.c_str(), AT_REMOVEDIR) == 0;
+        if (steps.empty()) return unlink_and_tell(folder, step.name.c_str(), AT_REMOVEDIR, removed);
         Descriptor up(::openat(at.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         if (!up || !step.above || identity_of(up.get()) != step.above ||
-            ::unlinkat(up.get(), step.name.c_str(), AT_REMOVEDIR) != 0)
+            !unlink_and_tell(up.get(), step.name.c_str(), AT_REMOVEDIR, removed))
             return false;
         at = std::move(up);
     }

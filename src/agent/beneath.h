@@ -51,8 +51,10 @@ bool list_folder(int folder, std::size_t limit, const std::function<void(const c
 
 /// Removes `name` in `folder` with all that is in it, through no link, however deep it is. Each
 /// folder is this process' alone before it is emptied, so that a process that still holds it makes
-/// nothing new in it. What cannot be removed stays; false then.
-bool remove_within(int folder, const std::string& name);
+/// nothing new in it. What cannot be removed stays; false then. `removed` is called for each file
+/// or folder that is gone, with the bytes that it took.
+using Removed = std::function<void(std::int64_t bytes)>;
+bool remove_within(int folder, const std::string& name, const Removed& removed = {});
 
 /// The space and the inodes that a folder takes on the disk.
 struct DiskUse {

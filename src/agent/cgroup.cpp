@@ -146,6 +146,11 @@ std::vector<CgroupSetting> pids_settings(std::int64_t processes) {
     return {{"pids.max", std::to_string(processes)}};
 }
 
+std::int64_t processes_of_all_pods(std::int64_t threads_max, std::int64_t pid_max) {
+    const std::int64_t most = std::min(threads_max, pid_max);
+    return std::max<std::int64_t>(1, most - most / 8);
+}
+
 const char* memory_kills_file(CgroupVersion version) {
     return version == CgroupVersion::two ? "memory.events" : "memory.oom_control";
 }

@@ -54,6 +54,10 @@ std::vector<CgroupSetting> memory_settings(CgroupVersion version, std::int64_t b
 
 std::vector<CgroupSetting> pids_settings(std::int64_t processes);
 
+/// How many processes and threads all pods may have together, of what the machine can have: an
+/// eighth is left for the machine itself.
+std::int64_t processes_of_all_pods(std::int64_t threads_max, std::int64_t pid_max);
+
 /// The file that counts what was killed for want of memory, and the count in it.
 const char* memory_kills_file(CgroupVersion version);
 std::int64_t memory_kills_in(std::string_view content);

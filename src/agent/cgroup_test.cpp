@@ -73,6 +73,12 @@ TEST_CASE("limits become quotas and bytes in the words of each version") {
     CHECK(memory_settings(CgroupVersion::two, 0).empty());
 }
 
+TEST_CASE("all pods together leave an eighth of the processes to the machine") {
+    CHECK(processes_of_all_pods(63'000, 32'768) == 28'672);
+    CHECK(processes_of_all_pods(8'000, 4'194'304) == 7'000);
+    CHECK(processes_of_all_pods(0, 0) == 1);
+}
+
 TEST_CASE("kills for want of memory are counted from either version's file") {
     CHECK(memory_kills_in("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n") == 3);
     CHECK(memory_kills_in("low 0\nhigh 0\nmax 12\noom 2\noom_kill 1\noom_group_kill 1\n") == 1);

@@ -13,6 +13,7 @@
 #include "agent/descriptor.h"
 #include "agent/files.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -129,6 +130,22 @@ void claim_new(CgroupTree& tree, const CgroupFolders& folders, const std::string
                    " (start muster with `systemd-run --user --scope -p Delegate=yes`, or as root)";
 }
 
+/// Each pod has a limit of its own; many of them may not use up the machine's processes either.
+void limit_all_pods(const CgroupTree& tree) {
+    if (tree.pids.empty()) return;
+    const auto number = [](const char* path) {
+        return parse_integer(trim(read_file(path).value_or(""))).value_or(0);
+    };
+    const std::int64_t threads = number("/proc/sys/kernel/threads-max");
+    const std::int64_t pids = number("/proc/sys/kernel/pid_max");
+    std::string problem = "the machine does not say how many it can have";
+    if (threads > 0 && pids > 0)
+        problem = write_setting(tree.pids + "/pids.max",
+                                std::to_string(processes_of_all_pods(threads, pids)));
+    if (!problem.empty())
+        log_warning("agent", "the processes of all pods together are not limited: " + problem);
+}
+
 }  // namespace
 
 CgroupTree claim_cgroups(const std::string& name) {
@@ -143,6 +160,7 @@ CgroupTree claim_cgroups(const std::string& name) {
         claim_old(tree, folders, name);
     else
         claim_new(tree, folders, name);
+    limit_all_pods(tree);
     return tree;
 }
 
@@ -190,6 +208,23 @@ void enter_groups(const std::vector<std::string>& folders) {
         if (const std::string problem = write_setting(folder + "/cgroup.procs", "0");
             !problem.empty())
             throw Error(Reason::internal_error, "cannot limit the container: " + problem);
+}
+
+bool kill_run_group(const RunGroup& group) {
+    return std::any_of(group.folders.begin(), group.folders.end(), [](const std::string& each) {
+        return write_setting(each + "/cgroup.kill", "1").empty();
+    });
+}
+
+void close_run_group(const RunGroup& group) {
+    for (const std::string& folder : group.folders)
+        write_setting(folder + "/pids.max", "0");
+}
+
+bool holds_processes(const RunGroup& group) {
+    return std::any_of(group.folders.begin(), group.folders.end(), [](const std::string& each) {
+        return !read_file(each + "/cgroup.procs").value_or("").empty();
+    });
 }
 
 bool was_out_of_memory(const CgroupTree& tree, const RunGroup& group) {

@@ -43,6 +43,14 @@ RunGroup make_run_group(const CgroupTree& tree, const std::string& pod, const st
 /// Puts the calling process, and so all that it starts, into the groups. Throws Error.
 void enter_groups(const std::vector<std::string>& folders);
 
+/// Kills every process of the group at once, also what it is just starting. False: the kernel
+/// cannot (it is older than 5.14, or its groups are of version 1), or the run has no group.
+bool kill_run_group(const RunGroup& group);
+/// Lets nothing more be started in the group, where it counts processes.
+void close_run_group(const RunGroup& group);
+/// True while a process of the group lives.
+bool holds_processes(const RunGroup& group);
+
 /// True when something in the group was killed because the memory was used up.
 bool was_out_of_memory(const CgroupTree& tree, const RunGroup& group);
 

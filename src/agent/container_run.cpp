@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
-#include <map>
+#include <utility>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/files.h"
+#include "agent/pipe_reading.h"
 #include "agent/root_plan.h"
 #include "agent/unix_socket.h"
 #include "base/text.h"
@@ -23,6 +24,9 @@ namespace {
 
 constexpr std::size_t kWatcherLimit = 8 << 20;  // A watcher that is slower than this is let go.
 constexpr std::size_t kReadLimit = 1 << 20;  // Of a stream in one turn; a usual pipe holds no more.
+constexpr std::size_t kLinesLimit = 64 << 10;  // Of a status: its lines are short and few.
+// A container whose processes are not gone by then leaves them to the pod's end.
+constexpr std::int64_t kEndMilliseconds = 10'000;
 
 /// Writes what the pipe takes; false when the watcher is gone or too slow.
 bool pass(Descriptor& to, std::string& waiting, std::string_view more) {
@@ -38,11 +42,11 @@ bool pass(Descriptor& to, std::string& waiting, std::string_view more) {
     return true;
 }
 
-/// The parent of each process of this pid namespace; /proc must show it.
-std::map<pid_t, pid_t> parents() {
-    std::map<pid_t, pid_t> parents;
+/// The processes of this pid namespace below their parents, in order; /proc must show it.
+std::vector<std::pair<pid_t, pid_t>> families() {
+    std::vector<std::pair<pid_t, pid_t>> families;
     DIR* list = ::opendir("/proc");
-    if (!list) return parents;
+    if (!list) return families;
     while (const dirent* entry = ::readdir(list)) {
         const auto pid = parse_integer(entry->d_name);
         if (!pid) continue;
@@ -51,26 +55,33 @@ std::map<pid_t, pid_t> parents() {
         if (name_end == std::string::npos) continue;
         const auto words = split(std::string_view(*stat).substr(name_end + 2), ' ');
         if (words.size() > 1 && words[0] != "Z")
-            parents[static_cast<pid_t>(*pid)] =
-                static_cast<pid_t>(parse_integer(words[1]).value_or(0));
+            families.emplace_back(static_cast<pid_t>(parse_integer(words[1]).value_or(0)),
+                                  static_cast<pid_t>(*pid));
     }
     ::closedir(list);
-    return parents;
+    std::sort(families.begin(), families.end());
+    return families;
 }
 
+/// Each process is looked at once, however they descend from each other.
 std::vector<pid_t> descendants_of(pid_t ancestor) {
-    const std::map<pid_t, pid_t> all = parents();
-    std::vector<pid_t> found;
-    for (const auto& [pid, parent] : all) {
-        pid_t at = parent;
-        for (int depth = 0; depth < 10'000 && at != ancestor; ++depth) {
-            const auto above = all.find(at);
-            if (above == all.end()) break;
-            at = above->second;
-        }
-        if (at == ancestor) found.push_back(pid);
+    const auto all = families();
+    std::vector<pid_t> found{ancestor};
+    for (std::size_t at = 0; at < found.size(); ++at) {
+        auto child =
+            std::lower_bound(all.begin(), all.end(), std::pair<pid_t, pid_t>(found[at], 0));
+        for (; child != all.end() && child->first == found[at] && found.size() <= all.size();
+             ++child)
+            found.push_back(child->second);
     }
+    found.erase(found.begin());
     return found;
+}
+
+std::int64_t steady_milliseconds() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
 }  // namespace
@@ -86,17 +97,10 @@ LineReader::LineReader(Descriptor fd) : fd_(std::move(fd)) {
 }
 
 bool LineReader::read(const std::function<void(std::string_view)>& each) {
-    char piece[4096];
-    while (fd_) {
-        const ssize_t got = ::read(fd_.get(), piece, sizeof(piece));
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0 && errno == EAGAIN) break;
-        if (got <= 0) {
-            fd_.reset();
-            break;
-        }
-        rest_.append(piece, static_cast<std::size_t>(got));
-    }
+    if (fd_ && read_pieces(fd_.get(), kLinesLimit,
+                           [this](std::string_view piece) { rest_ += piece; }) == PipeRest::ended)
+        fd_.reset();
+    if (rest_.size() > 2 * kLinesLimit) fd_.reset();  // No status has a line like that.
     for (std::size_t end = 0; (end = rest_.find('\n')) != std::string::npos;) {
         each(std::string_view(rest_).substr(0, end));
         rest_.erase(0, end + 1);
@@ -185,16 +189,24 @@ void ContainerRun::signal(int number) const {
     ::kill(pid, number);
 }
 
-/// The first process of a pid namespace takes everything in it with it; in a shared one its
-/// descendants are looked for until there are none: it adopts all that lose their parents.
+/// The first process of a pid namespace takes everything in it with it. In a shared one the
+/// container's control group is killed where the kernel can do that; else its descendants are
+/// looked for until there are none: it adopts all that lose their parents.
 void ContainerRun::end() const {
     if (pid <= 0) return;
-    for (int tries = 0; tries < 10'000 && shares_processes(); ++tries) {
-        const std::vector<pid_t> left = descendants_of(pid);
-        if (left.empty()) break;
-        for (const pid_t each : left)
-            ::kill(each, SIGKILL);
-        ::poll(nullptr, 0, 1);
+    const std::int64_t last = steady_milliseconds() + kEndMilliseconds;
+    if (shares_processes() && kill_run_group(group)) {
+        while (holds_processes(group) && steady_milliseconds() < last)
+            ::poll(nullptr, 0, 1);
+    } else if (shares_processes()) {
+        close_run_group(group);  // What is looked for makes no more of its kind meanwhile.
+        while (steady_milliseconds() < last) {
+            const std::vector<pid_t> left = descendants_of(pid);
+            if (left.empty()) break;
+            for (const pid_t each : left)
+                ::kill(each, SIGKILL);
+            ::poll(nullptr, 0, 1);
+        }
     }
     ::kill(pid, SIGKILL);
 }

@@ -11,6 +11,7 @@
 
 #include "agent/disk_limits.h"
 #include "agent/network.h"
+#include "agent/removals.h"
 #include "net/asio_loop.h"
 
 namespace muster::agent {
@@ -31,7 +32,8 @@ public:
     using Pods = std::function<std::vector<Pod>()>;
     using Evict = std::function<void(const std::string& uid, const Verdict& verdict)>;
 
-    DiskKeeper(Network& network, net::AsioLoop& loop, Pods pods, Evict evict);
+    DiskKeeper(Network& network, net::AsioLoop& loop, Pods pods, const Removals& removals,
+               Evict evict);
     ~DiskKeeper();
     DiskKeeper(const DiskKeeper&) = delete;
     DiskKeeper& operator=(const DiskKeeper&) = delete;
@@ -42,13 +44,17 @@ public:
 
 private:
     void look();
-    void measure(std::vector<Pod> pods, const DiskSpace& space);
-    void judge(const std::vector<Pod>& pods, const std::map<std::string, PodDiskUse>& uses,
-               const DiskSpace& space);
+    void measure(std::vector<Pod> pods);
+    void judge(const std::vector<Pod>& pods, const std::map<std::string, PodDiskUse>& uses);
+    void evict_one(const std::map<std::string, PodDiskUse>& uses, const DiskSpace& space);
+    Freeing freeing_now(const std::vector<Pod>& pods);
 
     Network& network_;
     net::AsioLoop& loop_;
     Pods pods_;
+    const Removals& removals_;
+    std::map<std::string, PodDiskUse> uses_;  // As measured last; of pods that have ended too.
+    FreeingWait wait_;
     Evict evict_;
     net::AsioLoop measurer_;
     Time limits_checked_;

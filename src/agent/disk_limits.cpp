@@ -129,6 +129,21 @@ bool is_low(const DiskSpace& space) {
     return lacks_bytes(space) || (space.inodes > 0 && space.inodes_free < inodes_reserve(space));
 }
 
+bool FreeingWait::waits(const DiskSpace& space, const Freeing& freeing, Time now) {
+    const bool moved = !since_ || freeing.removed > removed_ || space.free > free_ ||
+                       space.inodes_free > inodes_free_;
+    removed_ = freeing.removed;
+    free_ = space.free;
+    inodes_free_ = space.inodes_free;
+    if (!since_) since_ = now;
+    if (moved) moved_ = now;
+    const bool enough =
+        disk_reserve(space) - space.free <= freeing.bytes &&
+        (space.inodes == 0 || inodes_reserve(space) - space.inodes_free <= freeing.files);
+    const bool something = freeing.bytes > 0 || freeing.files > 0;
+    return something && enough && now - moved_ < kStandstill && now - *since_ < kLongest;
+}
+
 std::optional<DiskEviction> evict_for_space(const std::map<std::string, PodDiskUse>& uses,
                                             const DiskSpace& space) {
     const bool of_bytes = lacks_bytes(space);

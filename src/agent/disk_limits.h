@@ -44,6 +44,35 @@ std::int64_t inodes_reserve(const DiskSpace& space);
 /// Below a reserve, a pod has to go at once.
 bool is_low(const DiskSpace& space);
 
+/// What is about to be free: of pods that are being ended or have ended, and whose files are being
+/// removed.
+struct Freeing {
+    std::int64_t bytes = 0;
+    std::int64_t files = 0;
+    std::int64_t removed = 0;  // Files of all pods that are gone, since the start.
+};
+
+/// Whether nobody is evicted for space although the disk is low: what is about to be free is
+/// enough, and it goes on. Asked at each look at the disk.
+class FreeingWait {
+public:
+    /// No file is gone and no space is free in so long: nothing goes on.
+    static constexpr Duration kStandstill = seconds(5);
+    /// Muster's own writes wait for space too.
+    static constexpr Duration kLongest = seconds(60);
+
+    bool waits(const DiskSpace& space, const Freeing& freeing, Time now);
+    /// The disk is not low.
+    void reset() { *this = {}; }
+
+private:
+    std::optional<Time> since_;
+    Time moved_;  // When something was freed last.
+    std::int64_t removed_ = 0;
+    std::int64_t free_ = 0;
+    std::int64_t inodes_free_ = 0;
+};
+
 /// Which pod goes when the disk is low, and what it is told: the one that takes most of what is
 /// short, by name where two take the same. None when no pod takes anything.
 struct DiskEviction {

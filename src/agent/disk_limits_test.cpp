@@ -38,6 +38,44 @@ TEST_CASE("a file system that makes inodes as it needs them is never short of th
     CHECK(inodes_reserve({0, 0, 100'000'000, 0}) == 10'000);
 }
 
+TEST_CASE("nobody is evicted for space that is about to be free, as long as that goes on") {
+    const DiskSpace space{10'000 * mebi, 100 * mebi, 0, 0};  // 156 MiB are missing.
+    const Freeing enough{200 * mebi, 1'000'000, 0};
+    const Time start{};
+    FreeingWait nothing;
+    CHECK_FALSE(nothing.waits(space, {}, start));
+    FreeingWait little;
+    CHECK_FALSE(little.waits(space, {100 * mebi, 1'000'000, 0}, start));
+
+    FreeingWait wait;
+    CHECK(wait.waits(space, enough, start));
+    CHECK(wait.waits(space, enough, start + seconds(4)));
+    CHECK_FALSE(wait.waits(space, enough, start + seconds(5)));  // Nothing goes on.
+    Freeing going = enough;
+    going.removed = 1;
+    CHECK(wait.waits(space, going, start + seconds(6)));  // Files go, the disk fills up again.
+    DiskSpace more = space;
+    more.free += mebi;
+    CHECK(wait.waits(more, going, start + seconds(10)));  // One large file shrinks.
+    CHECK(wait.waits(more, going, start + seconds(14)));
+    CHECK_FALSE(wait.waits(more, going, start + seconds(15)));
+    for (int second = 16; second < 60; ++second) {
+        ++going.removed;
+        CHECK(wait.waits(space, going, start + seconds(second)));
+    }
+    CHECK_FALSE(wait.waits(space, going, start + seconds(60)));  // It takes too long.
+    wait.reset();
+    CHECK(wait.waits(space, going, start + seconds(70)));
+}
+
+TEST_CASE("inodes that are about to be free are waited for as bytes are") {
+    const DiskSpace space{10'000 * mebi, 5'000 * mebi, 100'000, 1'000};  // 4000 are missing.
+    FreeingWait wait;
+    CHECK(wait.waits(space, {mebi, 4'000, 0}, {}));
+    FreeingWait few;
+    CHECK_FALSE(few.waits(space, {1'000 * mebi, 3'000, 0}, {}));
+}
+
 TEST_CASE("what the holder measured is read with its files") {
     api::Value measured = api::Value::object({{"files", 7}});
     measured.set("containers", api::Value::object({{"main", 3}}));

@@ -8,6 +8,10 @@
 
 namespace muster::agent {
 
+namespace {
+constexpr int kQuestionsAtOnce = 64;  // Pods may ask as fast as they can.
+}
+
 DnsServer::DnsServer(Network& network, net::AsioLoop& loop, const NameTable& names)
     : loop_(loop), names_(names), fd_(network.listen_udp(dns_service_address, 53)) {
     watch_ = loop_.watch(fd_.get(), {.read = true, .write = false},
@@ -19,7 +23,7 @@ DnsServer::~DnsServer() {
 }
 
 void DnsServer::serve() {
-    for (;;) {
+    for (int answered = 0; answered < kQuestionsAtOnce; ++answered) {
         char datagram[1500];
         sockaddr_storage from{};
         socklen_t size = sizeof(from);

@@ -176,7 +176,7 @@ private:
     bool do_chore(int client, const std::vector<std::string_view>& words, const std::string& text);
     IdMap users_of(const std::string& pod_directory);
     const Pod* find_pod(const std::string& pod_directory) const;
-    void work_apart(int client, const std::function<std::string()>& work);
+    void work_apart(int client, const std::function<std::string(int own)>& work);
     void reap();
     bool owned() const {
         return std::any_of(clients_.begin(), clients_.end(),
@@ -252,6 +252,9 @@ Holder::Given Holder::answer(int client, const std::string& text) {
         send_message(client, "ok " + about_itself());
     } else if (words[0] == "pod" && words.size() > 1) {
         send_message(client, "ok " + std::to_string(start_pod(text.substr(4))));
+    } else if (words[0] == "kill" && words.size() > 1) {
+        if (const Pod* const pod = find_pod(text.substr(5))) ::kill(pod->pid, SIGKILL);
+        send_message(client, "ok");
     } else if (words[0] == "end") {
         ending_ = true;
         send_message(client, "ok");
@@ -287,7 +290,7 @@ bool Holder::do_chore(int client, const std::vector<std::string_view>& words,
         words.size() > 1 ? text.substr(std::min(words[0].size() + 1, text.size())) : "";
     if (words[0] == "fill" && !rest.empty()) {
         const IdMap ids = users_of(rest);
-        work_apart(client, [&] {
+        work_apart(client, [&](int) {
             fill_pod(rest, ids);
             return api::to_json(to_value(ids));
         });
@@ -295,14 +298,18 @@ bool Holder::do_chore(int client, const std::vector<std::string_view>& words,
         const std::vector<std::string_view> paths = split(rest, '\n');
         for (const std::string_view path : paths)
             filled_.erase(directory_ + "/pods/" + std::string(path));
-        work_apart(client, [&] {
-            remove_all_beneath(directory_ + "/pods", paths);
+        work_apart(client, [&](int own) {
+            ::prctl(PR_SET_NAME, "muster-remover");
+            RemovalTeller teller([own](const std::string& word) { send_message(own, word); });
+            remove_all_beneath(directory_ + "/pods", paths,
+                               [&teller](std::int64_t bytes) { teller.count(bytes); });
+            teller.tell();
             return std::string();
         });
     } else if (words[0] == "usage" && !rest.empty()) {
         const Pod* const pod = find_pod(rest);
         const pid_t init = pod ? pod->pid : 0;
-        work_apart(client, [&] { return api::to_json(pod_disk_use(rest, init)); });
+        work_apart(client, [&](int) { return api::to_json(pod_disk_use(rest, init)); });
     } else {
         return false;
     }
@@ -331,7 +338,7 @@ const Holder::Pod* Holder::find_pod(const std::string& pod_directory) const {
     return pod == pods_.end() ? nullptr : &*pod;
 }
 
-void Holder::work_apart(int client, const std::function<std::string()>& work) {
+void Holder::work_apart(int client, const std::function<std::string(int own)>& work) {
     const pid_t holder = ::getpid();
     const pid_t pid = ::fork();
     if (pid < 0) throw Error(Reason::internal_error, fault("cannot fork"));
@@ -348,7 +355,7 @@ void Holder::work_apart(int client, const std::function<std::string()>& work) {
     users_.forget_locks();
     std::string answer;
     try {
-        answer = "ok " + work();
+        answer = "ok " + work(own.get());
     } catch (const std::exception& error) {
         answer = "error " + std::to_string(EIO) + " " + std::string(error.what());
     }
@@ -438,9 +445,13 @@ void Holder::reap() {
     for (;;) {
         const pid_t pid = ::waitpid(-1, nullptr, WNOHANG);
         if (pid <= 0) return;
-        for (const Pod& pod : pods_)
-            if (pod.pid == pid) remove_pod_groups(groups_, pod.name);
-        std::erase_if(pods_, [pid](const Pod& pod) { return pod.pid == pid; });
+        const auto gone = std::find_if(pods_.begin(), pods_.end(),
+                                       [pid](const Pod& pod) { return pod.pid == pid; });
+        if (gone == pods_.end()) continue;
+        const std::string name = gone->name;
+        pods_.erase(gone);
+        // A pod that was started again meanwhile has groups of the same names.
+        if (!find_pod("/" + name)) remove_pod_groups(groups_, name);
     }
 }
 

@@ -21,8 +21,10 @@ namespace muster::agent {
 ///   fill DIRECTORY         gives the pod its users and puts its files in place (see
 ///                          pod_chores.h, with "namespace" and "ids" that it wants): "ok MAP"
 ///   usage DIRECTORY        "ok USE", see pod_chores.h
-///   remove PATH...         removes them (a line each) beneath DIRECTORY-OF-PODS
+///   remove PATH...         removes them (a line each) beneath DIRECTORY-OF-PODS; before the answer
+///                          come "going FILES BYTES", how much is gone
 ///   pod DIRECTORY          starts the pod described in DIRECTORY/sandbox.json: "ok PID"
+///   kill DIRECTORY         kills the pod's init, and with it all of the pod
 ///   end                    ends every pod, then itself
 /// A failure is "error <errno> <sentence>".
 int run_holder(const std::string& directory, int ready_fd);

@@ -11,6 +11,7 @@
 #include "agent/files.h"
 #include "agent/json_file.h"
 #include "agent/log_file.h"
+#include "agent/run_report.h"
 #include "api/json.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -31,20 +32,6 @@ std::vector<std::string> names_in(const std::string& directory) {
     ::closedir(list);
     std::sort(names.begin(), names.end());
     return names;
-}
-
-RunReport report_of(const Value& state) {
-    RunReport report;
-    report.container = state["container"].text();
-    report.attempt = static_cast<int>(state["attempt"].integer_or(0));
-    report.running = state["ready"].boolean_or(false);
-    report.started = Time{state["started"].integer_or(0)};
-    if (state.has("finished")) report.finished = Time{state["finished"].integer_or(0)};
-    report.code = static_cast<int>(state["code"].integer_or(0));
-    report.signal = static_cast<int>(state["signal"].integer_or(0));
-    report.failure = state["failure"].text();
-    report.out_of_memory = state["outOfMemory"].boolean_or(false);
-    return report;
 }
 
 /// The runs that a pod's init has written down, oldest first.
@@ -88,10 +75,14 @@ void write_incoming(const std::string& directory, const Machine::PodFiles& files
 
 }  // namespace
 
-LocalMachine::LocalMachine(Network& network, net::AsioLoop& loop) : network_(network), loop_(loop) {
+LocalMachine::LocalMachine(Network& network, net::AsioLoop& loop)
+    : network_(network),
+      loop_(loop),
+      removals_(network, loop, [this](const RemovalJob& job, const std::string& problem) {
+          cleared(job, problem);
+      }) {
     make_directories(network_.directory() + "/root");
     spawner_.start("muster-spawn");
-    cleaner_.start("muster-clean");
     net::ClientOptions options;
     options.tls.verify = net::ClientTls::Verify::no;
     // Of what a probe is answered with, as the kubelet; the rest is not read.
@@ -104,7 +95,6 @@ LocalMachine::LocalMachine(Network& network, net::AsioLoop& loop) : network_(net
 LocalMachine::~LocalMachine() {
     alive_.reset();
     spawner_.stop();
-    cleaner_.stop();
     let_go();
 }
 
@@ -119,6 +109,7 @@ std::vector<FoundPod> LocalMachine::find_pods(MachineEvents events) {
         FoundPod pod;
         pod.uid = uid;
         pod.sandbox = read_json(pod_directory(uid) + "/sandbox.json");
+        if (pod.sandbox.has("namespace")) namespaces_[uid] = pod.sandbox["namespace"].text();
         pod.alive = connect(uid);
         pod.runs = runs_in(pod_directory(uid));
         found.push_back(std::move(pod));
@@ -126,86 +117,12 @@ std::vector<FoundPod> LocalMachine::find_pods(MachineEvents events) {
     return found;
 }
 
-bool LocalMachine::connect(const std::string& uid) {
-    Descriptor fd = connect_unix(pod_directory(uid), "init.sock");
-    if (!fd) return false;
-    set_nonblocking(fd.get());
-    Sandbox& sandbox = sandboxes_[uid];
-    sandbox.fd = std::move(fd);
-    sandbox.watch = loop_.watch(sandbox.fd.get(), {.read = true, .write = false},
-                                [this, uid](net::AsioLoop::Interest) { read(uid); });
-    return true;
-}
-
-void LocalMachine::read(const std::string& uid) {
-    for (;;) {
-        const auto sandbox = sandboxes_.find(uid);
-        if (sandbox == sandboxes_.end()) return;
-        Message message = receive_message(sandbox->second.fd.get());
-        if (message.kind == Message::Kind::none_now) return;
-        if (message.kind == Message::Kind::closed) return close(uid);
-        const auto parsed = api::parse_json(message.text);
-        if (const auto* document = std::get_if<api::Parsed>(&parsed))
-            take(uid, document->value, std::move(message.descriptors));
-    }
-}
-
-void LocalMachine::take(const std::string& uid, const Value& event,
-                        std::vector<Descriptor> descriptors) {
-    const std::string kind = event["event"].text();
-    if (kind == "state") {
-        if (events_.run) events_.run(uid, report_of(event));
-    } else if (kind == "exec") {
-        const auto sandbox = sandboxes_.find(uid);
-        if (sandbox == sandboxes_.end()) return;
-        auto node = sandbox->second.execs.extract(event["id"].text());
-        if (node.empty()) return;
-        node.mapped()(static_cast<int>(event["code"].integer_or(0)), event["failure"].text());
-    } else if (kind == "attached") {
-        const auto sandbox = sandboxes_.find(uid);
-        if (sandbox == sandboxes_.end()) return;
-        auto node = sandbox->second.attaching.extract(event["id"].text());
-        if (node.empty()) return;
-        node.mapped()(descriptors.empty() ? Descriptor() : std::move(descriptors.front()),
-                      event["failure"].text());
-    }
-}
-
-void LocalMachine::close(const std::string& uid) {
-    auto node = sandboxes_.extract(uid);
-    if (node.empty()) return;
-    Sandbox sandbox = std::move(node.mapped());
-    loop_.unwatch(sandbox.watch);
-    sandbox.fd.reset();
-    for (auto& [id, done] : sandbox.execs)
-        done(137, "the pod has ended");
-    for (auto& [id, done] : sandbox.attaching)
-        done(Descriptor(), "the pod has ended");
-    if (sandbox.ended)
-        sandbox.ended();
-    else if (events_.lost)
-        events_.lost(uid);
-}
-
-void LocalMachine::let_go() {
-    for (auto& [uid, sandbox] : sandboxes_)
-        loop_.unwatch(sandbox.watch);
-    sandboxes_.clear();
-}
-
-bool LocalMachine::say(const std::string& uid, const Value& request,
-                       const std::vector<int>& descriptors) {
-    const auto sandbox = sandboxes_.find(uid);
-    // A failed send mostly means that the init is gone, which its closed connection tells soon.
-    return sandbox != sandboxes_.end() &&
-           send_message(sandbox->second.fd.get(), api::to_json(request), descriptors);
-}
-
 /// The content is written by this process and put in place by the holder, which may give it to the
 /// pod's users.
 void LocalMachine::fill(const std::string& uid, const PodFiles& files, Filled filled) {
     const std::string directory = pod_directory(uid);
     drop_leftover(uid);
+    namespaces_[uid] = files.ns;
     spawner_.post([this, directory, files, filled, alive = std::weak_ptr<int>(alive_)] {
         std::string problem;
         IdMap ids;
@@ -262,77 +179,23 @@ void LocalMachine::signal(const std::string& uid, const std::string& container, 
     say(uid, Value::object({{"do", "signal"}, {"container", container}, {"signal", signal}}));
 }
 
-std::string LocalMachine::exec(const std::string& uid, const std::string& container,
-                               const Exec& exec, ExecDone done) {
-    const auto sandbox = sandboxes_.find(uid);
-    if (sandbox == sandboxes_.end()) {
-        loop_.post([done] { done(126, "the pod is not running"); });
-        return "";
-    }
-    const std::string id = std::to_string(++last_exec_);
-    sandbox->second.execs[id] = std::move(done);
-    Value words = Value::array();
-    for (const std::string& word : exec.command)
-        words.push(word);
-    const bool terminal = exec.terminal >= 0;
-    const bool said = say(uid,
-                          Value::object({{"do", "exec"},
-                                         {"id", id},
-                                         {"container", container},
-                                         {"argv", words},
-                                         {"tty", terminal}}),
-                          terminal ? std::vector<int>{exec.terminal}
-                                   : std::vector<int>{exec.in, exec.out, exec.error});
-    if (!said)
-        loop_.post([this, uid, id, alive = std::weak_ptr<int>(alive_)] {
-            if (alive.expired()) return;
-            const auto found = sandboxes_.find(uid);
-            if (found == sandboxes_.end()) return;
-            auto node = found->second.execs.extract(id);
-            if (!node.empty())
-                node.mapped()(126, "the command cannot be sent to the pod: it may have 64 KiB");
-        });
-    return id;
-}
-
-void LocalMachine::attach(const std::string& uid, const std::string& container, int out, int error,
-                          Attached done) {
-    const auto sandbox = sandboxes_.find(uid);
-    if (sandbox == sandboxes_.end()) {
-        loop_.post([done] { done(Descriptor(), "the pod is not running"); });
-        return;
-    }
-    const std::string id = std::to_string(++last_exec_);
-    sandbox->second.attaching[id] = std::move(done);
-    say(uid, Value::object({{"do", "attach"}, {"id", id}, {"container", container}}), {out, error});
-}
-
-void LocalMachine::close_input(const std::string& uid, const std::string& container) {
-    say(uid, Value::object({{"do", "close_input"}, {"container", container}}));
-}
-
-void LocalMachine::kill_exec(const std::string& uid, const std::string& id) {
-    say(uid, Value::object({{"do", "kill"}, {"id", id}}));
-}
-
 /// Files that pods wrote belong to their users: the holder removes them.
 void LocalMachine::clear(const std::string& uid, std::vector<std::string> paths, int tries) {
-    cleaner_.post([this, uid, paths = std::move(paths), tries, alive = std::weak_ptr<int>(alive_)] {
-        try {
-            network_.remove_of_pods(paths);
-            if (tries > 0)
-                log_info("agent", "the files that pod " + uid + " had left are removed now");
-        } catch (const Error& error) {
-            loop_.post([this, uid, paths, tries, problem = std::string(error.what()), alive] {
-                if (!alive.expired()) keep_leftover(uid, paths, tries, problem);
-            });
-        }
-    });
+    const auto ns = namespaces_.find(uid);
+    removals_.add({uid, ns == namespaces_.end() ? uid : ns->second, std::move(paths), tries});
+}
+
+void LocalMachine::cleared(const RemovalJob& job, const std::string& problem) {
+    if (!problem.empty()) return keep_leftover(job, problem);
+    if (job.tries > 0)
+        log_info("agent", "the files that pod " + job.uid + " had left are removed now");
+    if (job.paths == std::vector{job.uid}) namespaces_.erase(job.uid);
 }
 
 /// The files are tried again: a process that holds them may end, a disk may be mended.
-void LocalMachine::keep_leftover(const std::string& uid, std::vector<std::string> paths, int tries,
-                                 const std::string& problem) {
+void LocalMachine::keep_leftover(const RemovalJob& job, const std::string& problem) {
+    const std::string& uid = job.uid;
+    const int tries = job.tries;
     constexpr int kMostDoublings = 9;  // About 8 minutes.
     const Duration wait = seconds(1) * (1 << std::min(tries, kMostDoublings));
     if (tries == 0)
@@ -341,7 +204,7 @@ void LocalMachine::keep_leftover(const std::string& uid, std::vector<std::string
                         ", which has ended, stay on the disk and are tried again: " + problem);
     Leftover& leftover = leftovers_[uid];
     if (!leftover.paths.empty()) loop_.cancel(leftover.next);
-    std::move(paths.begin(), paths.end(), std::back_inserter(leftover.paths));
+    leftover.paths.insert(leftover.paths.end(), job.paths.begin(), job.paths.end());
     leftover.tries = std::max(leftover.tries, tries + 1);
     leftover.next = loop_.after(wait, [this, uid, alive = std::weak_ptr<int>(alive_)] {
         if (alive.expired()) return;

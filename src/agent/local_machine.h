@@ -4,11 +4,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/machine.h"
 #include "agent/network.h"
+#include "agent/outbox.h"
+#include "agent/removals.h"
 #include "agent/unix_socket.h"
 #include "net/asio_loop.h"
 #include "net/client.h"
@@ -57,6 +60,9 @@ public:
     /// Nothing more will be written to the container's standard input.
     void close_input(const std::string& uid, const std::string& container);
 
+    /// Whose files are being removed, and how far that is.
+    const Removals& removals() const { return removals_; }
+
     /// Lets go of all pods; they live on.
     void let_go();
 
@@ -64,7 +70,11 @@ private:
     struct Sandbox {
         Descriptor fd;
         net::AsioLoop::WatchId watch{};
-        std::function<void()> ended;  // Set while it is being ended.
+        Outbox outbox;
+        bool writing = false;                    // The socket is asked whether it takes more.
+        std::optional<Loop::TimerId> next_look;  // While its init has something to read.
+        std::string lost;                        // Why it was given up.
+        std::function<void()> ended;             // Set while it is being ended.
         std::map<std::string, ExecDone> execs;
         std::map<std::string, Attached> attaching;
     };
@@ -78,15 +88,21 @@ private:
     };
 
     bool connect(const std::string& uid);
+    void ready(const std::string& uid, net::AsioLoop::Interest interest);
     void clear(const std::string& uid, std::vector<std::string> paths, int tries = 0);
-    void keep_leftover(const std::string& uid, std::vector<std::string> paths, int tries,
-                       const std::string& problem);
+    void cleared(const RemovalJob& job, const std::string& problem);
+    void keep_leftover(const RemovalJob& job, const std::string& problem);
     void drop_leftover(const std::string& uid);
     void read(const std::string& uid);
     void take(const std::string& uid, const api::Value& event, std::vector<Descriptor> descriptors);
     void close(const std::string& uid);
-    bool say(const std::string& uid, const api::Value& request,
-             const std::vector<int>& descriptors = {});
+    using Refused = std::function<void(const std::string& why)>;
+    void say(const std::string& uid, const api::Value& request);
+    void say_if_room(const std::string& uid, const api::Value& request,
+                     const std::vector<int>& descriptors, const Refused& refused);
+    void push(const std::string& uid);
+    void look_at_init(const std::string& uid);
+    void give_up(const std::string& uid, const std::string& why);
     void ask_command(const std::string& uid, const std::string& container,
                      const std::vector<std::string>& command, Duration timeout, Answered answered);
     void ask_http(const std::string& ip, const Handler& handler, Duration timeout,
@@ -97,11 +113,12 @@ private:
     Network& network_;
     net::AsioLoop& loop_;
     net::AsioLoop spawner_;  // Starting a pod waits for the holder.
-    net::AsioLoop cleaner_;  // Removing what a pod wrote may take long.
+    Removals removals_;
     std::unique_ptr<net::Client> client_;
     MachineEvents events_;
     std::map<std::string, Sandbox> sandboxes_;
-    std::map<std::string, Leftover> leftovers_;  // By the pod's uid.
+    std::map<std::string, Leftover> leftovers_;      // By the pod's uid.
+    std::map<std::string, std::string> namespaces_;  // Kubernetes' own, by the pod's uid.
     std::uint64_t last_exec_ = 0;
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };

@@ -7,12 +7,16 @@
 #include <unistd.h>
 
 #include "agent/local_machine.h"
+#include "agent/pipe_reading.h"
 
 namespace muster::agent {
 
 namespace {
 constexpr std::size_t kOutputLimit = 10 << 10;
-}
+// Of what a command prints: then it is another pod's turn. What a pipe still holds when its command
+// has ended is a part of the answer.
+constexpr std::size_t kReadAtOnce = 64 << 10;
+}  // namespace
 
 /// One question under way: the first of answer and time-out counts.
 struct LocalMachine::Question : std::enable_shared_from_this<LocalMachine::Question> {
@@ -32,14 +36,15 @@ struct LocalMachine::Question : std::enable_shared_from_this<LocalMachine::Quest
         if (timed) loop.cancel(timer);
         timed = false;
         stop_watching();
+        fd.reset();  // What prints on is told by a broken pipe.
         if (auto once = std::exchange(answered, nullptr)) once(passed, text);
     }
     void drain() {
-        char piece[4096];
-        ssize_t got = 0;
-        while ((got = ::read(fd.get(), piece, sizeof(piece))) > 0)
-            if (output.size() < kOutputLimit) output.append(piece, static_cast<std::size_t>(got));
-        if (got == 0) stop_watching();
+        if (!fd) return;
+        const PipeRest rest = read_pieces(fd.get(), kReadAtOnce, [this](std::string_view piece) {
+            output.append(piece.substr(0, kOutputLimit - output.size()));
+        });
+        if (rest == PipeRest::ended) stop_watching();
     }
     void stop_watching() {
         if (watching) loop.unwatch(watch);
@@ -85,11 +90,12 @@ void LocalMachine::ask_command(const std::string& uid, const std::string& contai
                                Answered answered) {
     auto question = std::make_shared<Question>(loop_, std::move(answered));
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
         loop_.post([question] { question->answer(false, "no pipe"); });
         return;
     }
     question->fd.reset(ends[0]);
+    set_nonblocking(ends[0]);  // The command's end waits for room, as it is used to.
     const Descriptor output(ends[1]);
     const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     question->watching = true;

@@ -37,7 +37,8 @@ struct FoundPod {
 /// What the machine tells. A pod is named by its uid.
 struct MachineEvents {
     std::function<void(const std::string& uid, const RunReport&)> run;
-    std::function<void(const std::string& uid)> lost;  // The sandbox is gone without being asked.
+    /// The sandbox is gone without being asked.
+    std::function<void(const std::string& uid, const std::string& why)> lost;
 };
 
 /// Runs pods. Everything is asked and answered on the agent's loop; nothing blocks it.

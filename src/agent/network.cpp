@@ -27,6 +27,8 @@ namespace {
 constexpr const char* kHolderVerb = "namespace-holder";
 constexpr int kReadyFd = 3;
 constexpr int kBusyTries = 500;
+constexpr const char* kNoNetwork =
+    "the pods' network is gone: the process that held it has ended, and a new one is being made";
 constexpr unsigned kBusyMicroseconds = 20'000;
 
 /// Starts this program again as the holder; gives what it said first.
@@ -165,16 +167,12 @@ bool Network::take_description(const std::string& answer) {
 std::string Network::ask(const std::string& message, int* received_fd) const {
     const Descriptor fd = connect_unix(directory_, "holder.sock");
     if (!fd || !send_message(fd.get(), message))
-        throw Error(Reason::service_unavailable,
-                    "the pods' network is gone: the process that "
-                    "held it has ended, and a new one is being made");
+        throw Error(Reason::service_unavailable, kNoNetwork);
     Message answer = receive_message(fd.get());
-    if (!answer.text.starts_with("ok")) {
+    if (const std::string problem = problem_in(answer.text); !problem.empty()) {
         const auto words = split(answer.text, ' ');
         errno = words.size() > 1 ? static_cast<int>(parse_integer(words[1]).value_or(EIO)) : EIO;
-        const std::size_t at = answer.text.find(' ', 6);
-        throw Error(Reason::internal_error, at == std::string::npos ? "the holder did not answer"
-                                                                    : answer.text.substr(at + 1));
+        throw Error(Reason::internal_error, problem);
     }
     if (received_fd) {
         if (answer.descriptors.empty())
@@ -219,20 +217,31 @@ int Network::start_pod(const std::string& pod_directory) {
     return static_cast<int>(parse_integer(ask("pod " + pod_directory, nullptr)).value_or(0));
 }
 
+void Network::kill_pod(const std::string& pod_directory) noexcept {
+    try {
+        ask("kill " + pod_directory, nullptr);
+    } catch (const Error& error) {
+        // Without a holder there is no pod any more.
+        log_debug("agent", std::string("no pod is killed: ") + error.what());
+    }
+}
+
 IdMap Network::fill_pod(const std::string& pod_directory) {
     return id_map_of(json_of(ask("fill " + pod_directory, nullptr)));
 }
 
-void Network::remove_of_pods(const std::vector<std::string>& paths) {
-    std::string problems;
-    for (const std::vector<std::string>& part : in_messages(paths)) {
-        try {
-            ask("remove " + join(part, "\n"), nullptr);
-        } catch (const Error& error) {
-            problems += (problems.empty() ? "" : "; ") + std::string(error.what());
-        }
-    }
-    if (!problems.empty()) throw Error(Reason::internal_error, problems);
+std::string Network::problem_in(const std::string& answer) {
+    if (answer.starts_with("ok")) return "";
+    const std::size_t at = answer.find(' ', 6);  // After "error " and a number.
+    return at == std::string::npos ? "the holder did not answer" : answer.substr(at + 1);
+}
+
+Descriptor Network::begin_removal(const std::vector<std::string>& paths) const {
+    Descriptor fd = connect_unix(directory_, "holder.sock");
+    if (!fd || !send_message(fd.get(), "remove " + join(paths, "\n")))
+        throw Error(Reason::service_unavailable, kNoNetwork);
+    set_nonblocking(fd.get());
+    return fd;
 }
 
 api::Value Network::disk_use_of(const std::string& pod_directory) {

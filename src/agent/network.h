@@ -55,11 +55,19 @@ public:
     /// What the holder is asked for a new pod; see pod_init.h. Gives the process id of its init.
     int start_pod(const std::string& pod_directory);
 
+    /// Kills the pod's init, and every process of the pod with it; one that does not run is not
+    /// missed.
+    void kill_pod(const std::string& pod_directory) noexcept;
+
     /// Puts the files of a pod in place, see pod_chores.h; gives the pod's users. Throws Error.
     IdMap fill_pod(const std::string& pod_directory);
 
-    /// Removes folders or files beneath the folder of all pods. Throws Error when something stays.
-    void remove_of_pods(const std::vector<std::string>& paths);
+    /// Has folders or files beneath the folder of all pods removed, as many paths as one message
+    /// takes (see in_messages). Over the connection comes how far that is, and the answer. Throws
+    /// Error.
+    Descriptor begin_removal(const std::vector<std::string>& paths) const;
+    /// What an answer of the holder says is wrong; empty: nothing.
+    static std::string problem_in(const std::string& answer);
 
     /// What the pod takes on the disk; see pod_chores.h. Throws Error.
     api::Value disk_use_of(const std::string& pod_directory);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include <fcntl.h>
@@ -22,6 +23,8 @@ namespace {
 
 using api::Value;
 
+constexpr std::int64_t kFilesPerLook = 64;  // At the clock.
+constexpr std::int64_t kTellMilliseconds = 200;
 constexpr std::size_t kMostProblems = 4096;  // Characters of what could not be removed.
 
 [[noreturn]] void fail(const std::string& what) {
@@ -112,14 +115,14 @@ void move_file(int pod, int incoming, const Value& file, const IdMap& ids) {
         fail("cannot put " + path + " in place");
 }
 
-void remove_beneath(int top, const std::string& path) {
+void remove_beneath(int top, const std::string& path, const Removed& removed) {
     const auto [above_path, name] = last_step(path);
     if (name.empty() || name == "." || name == "..")
         throw Error(Reason::invalid, "\"" + path + "\" is nothing that can be removed");
     const Descriptor above = open_within(top, above_path, Reach::beneath, O_RDONLY | O_DIRECTORY);
     if (!above && (errno == ENOENT || errno == ENOTDIR)) return;  // Nothing is there.
     if (!above) fail("cannot remove " + path);
-    if (!remove_within(above.get(), name)) fail("cannot remove all of " + path);
+    if (!remove_within(above.get(), name, removed)) fail("cannot remove all of " + path);
 }
 
 }  // namespace
@@ -136,17 +139,33 @@ void fill_pod(const std::string& directory, const IdMap& ids) {
         move_file(pod.get(), incoming.get(), file, ids);
 }
 
-void remove_all_beneath(const std::string& root, const std::vector<std::string_view>& paths) {
+void remove_all_beneath(const std::string& root, const std::vector<std::string_view>& paths,
+                        const Removed& removed) {
     const Descriptor top = open_trusted(root);
     std::string problems;
     for (const std::string_view path : paths) {
         try {
-            remove_beneath(top.get(), std::string(path));
+            remove_beneath(top.get(), std::string(path), removed);
         } catch (const Error& error) {
             problems += (problems.empty() ? "" : "; ") + std::string(error.what());
         }
     }
     if (!problems.empty()) throw Error(Reason::internal_error, problems.substr(0, kMostProblems));
+}
+
+void RemovalTeller::count(std::int64_t bytes) {
+    bytes_ += bytes;
+    if (++files_ % kFilesPerLook != 0) return;
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    const std::int64_t at = std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+    if (at < next_) return;
+    next_ = at + kTellMilliseconds;
+    tell();
+}
+
+void RemovalTeller::tell() const {
+    tell_("going " + std::to_string(files_) + " " + std::to_string(bytes_));
 }
 
 Value pod_disk_use(const std::string& directory, pid_t init) {

@@ -2,10 +2,13 @@
 // server may not be: writes, measures and removes them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "agent/beneath.h"
 #include "agent/uid_ranges.h"
 #include "api/value.h"
 
@@ -19,7 +22,22 @@ void fill_pod(const std::string& directory, const IdMap& ids);
 
 /// Removes each path beneath `root`, through no link. Throws Error when something stays, after it
 /// has tried them all.
-void remove_all_beneath(const std::string& root, const std::vector<std::string_view>& paths);
+void remove_all_beneath(const std::string& root, const std::vector<std::string_view>& paths,
+                        const Removed& removed = {});
+
+/// Tells how far a removal is: "going FILES BYTES", both since its begin, now and then.
+class RemovalTeller {
+public:
+    explicit RemovalTeller(std::function<void(const std::string&)> tell) : tell_(std::move(tell)) {}
+    void count(std::int64_t bytes);
+    void tell() const;
+
+private:
+    std::function<void(const std::string&)> tell_;
+    std::int64_t files_ = 0;
+    std::int64_t bytes_ = 0;
+    std::int64_t next_ = 0;  // Milliseconds of a steady clock.
+};
 
 /// The disk use of each volume (by its name) and each container (by its name: its writable folders
 /// and logs) of the pod, in bytes; of the removed files that its processes hold and of its /etc;

@@ -2,6 +2,8 @@
 #include "agent/pod_chores.h"
 
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -89,6 +91,29 @@ TEST_CASE("files are counted with the bytes of a pod") {
     for (const char* name : {"a", "b", "c"})
         write_file(pod.path + "/volumes/data/" + name, "");
     CHECK(pod_disk_use(pod.path, 0)["files"].integer_or(0) == 4);  // With their folder.
+}
+
+TEST_CASE("a removal tells how much is gone") {
+    PodFolder pod;
+    make_directories(pod.path + "/volumes/data/deep");
+    for (int i = 0; i < 200; ++i)
+        write_file(pod.path + "/volumes/data/deep/" + std::to_string(i), "1");
+    REQUIRE(::link((pod.path + "/volumes/data/deep/0").c_str(), (pod.path + "/kept").c_str()) == 0);
+    struct stat file {};
+    REQUIRE(::stat((pod.path + "/kept").c_str(), &file) == 0);
+    std::vector<std::string> told;
+    RemovalTeller teller([&told](const std::string& word) { told.push_back(word); });
+    std::int64_t bytes = 0;
+    remove_all_beneath(pod.path, {"volumes", "missing"}, [&](std::int64_t each) {
+        bytes += each;
+        teller.count(each);
+    });
+    teller.tell();
+    CHECK_FALSE(pod.has("volumes"));
+    // The file with another name still takes its space.
+    CHECK(bytes >= std::int64_t{file.st_blocks} * 512 * 199);
+    CHECK(told.back() == "going 203 " + std::to_string(bytes));
+    CHECK(told.size() <= 3);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@
 #include "agent/container_run.h"
 #include "agent/files.h"
 #include "agent/json_file.h"
+#include "agent/outbox.h"
 #include "agent/unix_socket.h"
 #include "agent/user_namespace.h"
 #include "api/json.h"
@@ -36,12 +37,21 @@ namespace {
 
 constexpr int kLonelySeconds = 600;
 constexpr int kGraceSeconds = 30;
+// A client that does not read the answers is not asked for more requests.
+constexpr std::size_t kMostAnswers = 256;
+constexpr int kRequestsAtOnce = 64;  // Of a client; then processes are reaped.
 
 std::time_t steady_seconds() {
     timespec now{};
     ::clock_gettime(CLOCK_BOOTTIME, &now);
     return now.tv_sec;
 }
+
+/// Somebody who is connected: a Muster. It may be slow, or stopped: nothing here waits for it.
+struct Client {
+    Descriptor fd;
+    Outbox outbox;
+};
 
 struct Exec {
     std::string id;
@@ -66,17 +76,19 @@ private:
     void make_folders();
     void wait_and_serve();
     void accept_clients();
-    void serve(int client);
-    void act(int client, const api::Value& request, Message& message);
+    void serve(Client& client);
+    void act(Client& client, const api::Value& request, Message& message);
     void start(const std::string& name, std::int64_t attempt);
-    void attach(int client, const api::Value& request, Message& message);
-    void join(int client, const api::Value& request, Message& message);
+    void attach(Client& client, const api::Value& request, Message& message);
+    void join(Client& client, const api::Value& request, Message& message);
     void read_container(ContainerRun& container);
     void set_state(ContainerRun& container, std::string_view line);
     void end_container(ContainerRun& container, std::int64_t code, std::int64_t signal,
                        const std::string& failure);
     void wait_for_end(ContainerRun& ending);
     void read_exec(Exec& exec);
+    static void tell(Client& client, const std::string& text,
+                     const std::vector<int>& descriptors = {});
     void publish(const api::Value& event);
     void reap();
     void mind_loneliness();
@@ -86,7 +98,7 @@ private:
     CgroupTree groups_;
     Confinement confinement_;
     Descriptor listener_;
-    std::vector<Descriptor> clients_;
+    std::list<Client> clients_;
     std::list<ContainerRun> containers_;  // The newest attempt of each name is the last of it.
     std::list<Exec> execs_;
     std::time_t lonely_since_ = 0;
@@ -123,19 +135,25 @@ void PodInit::make_folders() {
 void PodInit::wait_and_serve() {
     std::vector<pollfd> waits{{listener_.get(), POLLIN, 0}};
     const auto add = [&waits](int fd) { waits.push_back({fd, POLLIN, 0}); };
-    std::vector<int> clients;
-    for (const Descriptor& client : clients_)
-        clients.push_back(client.get());
-    for (const int client : clients)
-        add(client);
+    for (const Client& client : clients_) {
+        const bool slow = client.outbox.size() >= kMostAnswers;
+        const bool waiting = !client.outbox.empty();
+        const int events = (slow ? 0 : POLLIN) | (waiting ? POLLOUT : 0);
+        waits.push_back({client.fd.get(), static_cast<short>(events), 0});
+    }
     for (const ContainerRun& container : containers_)
         container.add_polls(waits);
     for (const Exec& exec : execs_)
         add(exec.status.fd());
     ::poll(waits.data(), waits.size(), 5000);
-    for (std::size_t i = 0; i < clients.size(); ++i)
-        if (waits[i + 1].revents != 0) serve(clients[i]);
-    std::erase_if(clients_, [](const Descriptor& client) { return !client; });
+    std::size_t at = 0;
+    for (Client& client : clients_) {
+        const short events = waits[++at].revents;
+        if ((events & ~POLLOUT) != 0) serve(client);
+        if (client.fd && client.outbox.send(client.fd.get()) == Outbox::Sent::closed)
+            client.fd.reset();
+    }
+    clients_.remove_if([](const Client& client) { return !client.fd; });
     for (ContainerRun& container : containers_)
         if (container.running) read_container(container);
     for (Exec& exec : execs_)
@@ -148,29 +166,26 @@ void PodInit::accept_clients() {
     for (;;) {
         Descriptor fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!fd) return;
+        Client& client = clients_.emplace_back();
+        client.fd = std::move(fd);
         for (const ContainerRun& container : containers_)
-            send_message(fd.get(), api::to_json(container.state));
-        send_message(fd.get(), R"({"event":"hello"})");
-        clients_.push_back(std::move(fd));
+            tell(client, api::to_json(container.state));
+        tell(client, R"({"event":"hello"})");
     }
 }
 
-void PodInit::serve(int client) {
-    for (;;) {
-        Message message = receive_message(client);
+void PodInit::serve(Client& client) {
+    for (int served = 0; served < kRequestsAtOnce && client.fd; ++served) {
+        Message message = receive_message(client.fd.get());
         if (message.kind == Message::Kind::none_now) return;
-        if (message.kind == Message::Kind::closed) {
-            for (Descriptor& each : clients_)
-                if (each.get() == client) each.reset();
-            return;
-        }
+        if (message.kind == Message::Kind::closed) return client.fd.reset();
         const auto parsed = api::parse_json(message.text);
         if (const auto* document = std::get_if<api::Parsed>(&parsed))
             act(client, document->value, message);
     }
 }
 
-void PodInit::act(int client, const api::Value& request, Message& message) {
+void PodInit::act(Client& client, const api::Value& request, Message& message) {
     const std::string verb = request["do"].text();
     const std::string name = request["container"].text();
     if (verb == "start") {
@@ -225,7 +240,7 @@ void PodInit::start(const std::string& name, std::int64_t attempt) {
         [&](const ContainerRun& old) { return old.name == name && old.attempt < attempt; });
 }
 
-void PodInit::join(int client, const api::Value& request, Message& message) {
+void PodInit::join(Client& client, const api::Value& request, Message& message) {
     const std::string id = request["id"].text();
     const ContainerRun* container = find(request["container"].text());
     try {
@@ -237,17 +252,16 @@ void PodInit::join(int client, const api::Value& request, Message& message) {
             join_container({container->doors, container->spec, request, container->group.folders,
                             confinement_, message.descriptors});
         execs_.push_back({id, container->name, started.pid, LineReader(std::move(started.status)),
-                          client, false});
+                          client.fd.get(), false});
     } catch (const Error& error) {
-        send_message(
-            client,
-            api::to_json(api::Value::object(
-                {{"event", "exec"}, {"id", id}, {"code", 126}, {"failure", error.what()}})));
+        tell(client,
+             api::to_json(api::Value::object(
+                 {{"event", "exec"}, {"id", id}, {"code", 126}, {"failure", error.what()}})));
     }
 }
 
 /// Shows a container's output from now on, and gives away an end of its input.
-void PodInit::attach(int client, const api::Value& request, Message& message) {
+void PodInit::attach(Client& client, const api::Value& request, Message& message) {
     ContainerRun* container = find(request["container"].text());
     api::Value event = api::Value::object({{"event", "attached"}, {"id", request["id"]}});
     std::vector<int> descriptors;
@@ -260,7 +274,7 @@ void PodInit::attach(int client, const api::Value& request, Message& message) {
             {std::move(message.descriptors[0]), std::move(message.descriptors[1]), {}, {}});
         if (container->input) descriptors.push_back(container->input.get());
     }
-    send_message(client, api::to_json(event), descriptors);
+    tell(client, api::to_json(event), descriptors);
 }
 
 void PodInit::read_container(ContainerRun& container) {
@@ -352,14 +366,22 @@ void PodInit::read_exec(Exec& exec) {
     } else {
         event.set("code", 137);
     }
-    for (const Descriptor& client : clients_)
-        if (client.get() == exec.owner) send_message(exec.owner, api::to_json(event));
+    for (Client& client : clients_)
+        if (client.fd && client.fd.get() == exec.owner) tell(client, api::to_json(event));
 }
 
 void PodInit::publish(const api::Value& event) {
     const std::string text = api::to_json(event);
-    for (const Descriptor& client : clients_)
-        if (client) send_message(client.get(), text);
+    for (Client& client : clients_)
+        tell(client, text);
+}
+
+/// A client with more answers than are kept is let go: a Muster that connects again is told all.
+void PodInit::tell(Client& client, const std::string& text, const std::vector<int>& descriptors) {
+    if (!client.fd) return;
+    const auto added = client.outbox.add(text, descriptors, Outbox::Weight::own);
+    if (added == Outbox::Added::full || client.outbox.send(client.fd.get()) == Outbox::Sent::closed)
+        client.fd.reset();
 }
 
 void PodInit::reap() {

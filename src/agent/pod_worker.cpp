@@ -226,7 +226,7 @@ void PodWorker::add_message(const Value& container, Ended& ended) const {
     ended.message = text.substr(text.size() - std::min(text.size(), kFallbackLimit));
 }
 
-void PodWorker::sandbox_lost() {
+void PodWorker::sandbox_lost(const std::string& why) {
     for (auto& [name, container] : seen_.containers) {
         if (container.phase != Phase::running && container.phase != Phase::starting) continue;
         Ended ended;
@@ -234,7 +234,7 @@ void PodWorker::sandbox_lost() {
         ended.finished = host_.loop.now();
         ended.code = 137;
         ended.reason = "ContainerStatusUnknown";
-        ended.message = "the pod's first process was ended from outside";
+        ended.message = why;
         ended.attempt = container.attempt;
         note_end(container, std::move(ended));
     }

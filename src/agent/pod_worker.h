@@ -53,7 +53,7 @@ public:
     /// The object is gone: what runs is ended at once.
     void object_gone();
     void take(const RunReport& report);
-    void sandbox_lost();
+    void sandbox_lost(const std::string& why);
     /// The holder of all pods' namespaces is another one; those that ran in the old one are lost,
     /// and say so themselves.
     void holder_changed();

@@ -11,7 +11,8 @@ namespace muster::agent {
 
 namespace {
 constexpr Duration kSlow = milliseconds(20);
-}
+constexpr std::size_t kReadAtOnce = 1 << 20;  // Then it is another connection's turn.
+}  // namespace
 
 void Tunnel::open(Network& network, const std::string& ip, int port) {
     name_ = ip + ":" + std::to_string(port);
@@ -64,7 +65,7 @@ void Tunnel::flush() {
 
 void Tunnel::read() {
     char piece[32 << 10];
-    while (fd_) {
+    for (std::size_t taken = 0; fd_ && taken < kReadAtOnce;) {
         if (!events_.may_read()) {
             paused_ = true;
             loop_.after(kSlow, [weak = weak_from_this()] {
@@ -78,6 +79,7 @@ void Tunnel::read() {
         const ssize_t got = ::recv(fd_.get(), piece, sizeof(piece), MSG_DONTWAIT);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (got <= 0) return end("");
+        taken += static_cast<std::size_t>(got);
         events_.bytes({piece, static_cast<std::size_t>(got)});
     }
 }

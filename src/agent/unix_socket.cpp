@@ -15,7 +15,6 @@ namespace muster::agent {
 
 namespace {
 
-constexpr std::size_t kMessageLimit = 64 << 10;
 constexpr std::size_t kDescriptorLimit = 4;
 
 /// The directory is opened and addressed through /proc/self/fd, because a socket's path may have
@@ -50,10 +49,11 @@ Descriptor listen_unix(const std::string& directory, const std::string& name) {
                 "cannot make the socket " + directory + "/" + name + ": " + std::strerror(errno));
 }
 
-Descriptor connect_unix(const std::string& directory, const std::string& name) {
+Descriptor connect_unix(const std::string& directory, const std::string& name, Patience patience) {
     const Place place = place_of(directory, name);
     if (!place.directory) return {};
-    Descriptor fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    const int waits = patience == Patience::waits ? 0 : SOCK_NONBLOCK;
+    Descriptor fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | waits, 0));
     if (!fd) return {};
     if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&place.address),
                   sizeof(place.address)) != 0)
@@ -61,10 +61,10 @@ Descriptor connect_unix(const std::string& directory, const std::string& name) {
     return fd;
 }
 
-bool send_message(int fd, std::string_view text, const std::vector<int>& descriptors) {
-    if (text.size() > kMessageLimit) {
+Passed pass_message(int fd, std::string_view text, const std::vector<int>& descriptors) {
+    if (text.size() > kMessageLimit || descriptors.size() > kDescriptorLimit) {
         errno = EMSGSIZE;
-        return false;
+        return Passed::no;
     }
     iovec piece{const_cast<char*>(text.data()), text.size()};
     msghdr header{};
@@ -82,9 +82,16 @@ bool send_message(int fd, std::string_view text, const std::vector<int>& descrip
         std::memcpy(CMSG_DATA(part), descriptors.data(), bytes);
     }
     for (;;) {
-        if (::sendmsg(fd, &header, MSG_NOSIGNAL) >= 0) return true;
-        if (errno == EINTR) continue;
-        if (errno != EAGAIN) return false;
+        if (::sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return Passed::yes;
+        if (errno == EAGAIN) return Passed::not_now;
+        if (errno != EINTR) return Passed::no;
+    }
+}
+
+bool send_message(int fd, std::string_view text, const std::vector<int>& descriptors) {
+    for (;;) {
+        const Passed passed = pass_message(fd, text, descriptors);
+        if (passed != Passed::not_now) return passed == Passed::yes;
         pollfd ready{fd, POLLOUT, 0};
         ::poll(&ready, 1, 1000);
     }

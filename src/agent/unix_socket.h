@@ -1,6 +1,7 @@
 // agent/unix_socket.h - messages with descriptors between Muster, the holder and the pods' inits.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,11 +22,21 @@ struct Message {
 /// there. Throws Error.
 Descriptor listen_unix(const std::string& directory, const std::string& name);
 
-/// Connects to directory/name; empty with errno when nobody listens.
-Descriptor connect_unix(const std::string& directory, const std::string& name);
+/// Connects to directory/name; empty with errno when nobody listens. A listener that accepts nobody
+/// makes a call wait, or not (EAGAIN).
+enum class Patience { waits, does_not_wait };
+Descriptor connect_unix(const std::string& directory, const std::string& name,
+                        Patience patience = Patience::waits);
 
-/// Sends one message of at most 64 KiB, waiting while the other end is slow. False with errno when
-/// it is longer, or the other end is gone.
+constexpr std::size_t kMessageLimit = 64 << 10;
+
+/// Sends one message of at most kMessageLimit without waiting. `no` with errno when it is longer,
+/// or the other end is gone.
+enum class Passed { yes, not_now, no };
+Passed pass_message(int fd, std::string_view text, const std::vector<int>& descriptors = {});
+
+/// The same, waiting while the other end is slow: only between processes of Muster that do not
+/// serve others meanwhile; see outbox.h for the others.
 bool send_message(int fd, std::string_view text, const std::vector<int>& descriptors = {});
 
 /// Receives one message; waits for it when the socket is blocking. One that is too long counts as

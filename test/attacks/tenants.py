@@ -111,9 +111,10 @@ def reachable_by_all(program: pathlib.Path) -> bool:
     return all(p.stat().st_mode & stat.S_IXOTH for p in [program, *program.parents])
 
 
-def make_ground(mode: str, flags: list[str] = (), config: str = "") -> Ground:
-    """mode: root, rootless (with subordinate ids) or shared (without)."""
+def make_ground(mode: str, flags: list[str] = (), config: str = "", before=lambda folder: None) -> Ground:
+    """mode: root, rootless (with subordinate ids) or shared (without). `before` makes more in the folder before the start."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-attacks-"))
+    before(folder)
     user = None if mode == "root" else make_tenant() if mode == "rootless" else NOBODY
     program = e2e.MUSTER
     if user is not None and not reachable_by_all(program):

@@ -1,0 +1,17 @@
+// agent/pipe_reading.h - reads what processes of pods write: so much of it in one turn.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string_view>
+
+namespace muster::agent {
+
+/// What is left after a turn.
+enum class PipeRest { perhaps_more, none_now, ended };
+
+/// Reads from a pipe, socket or terminal that does not block, `most` bytes or a little less: who
+/// writes as fast as it is read would else be read for ever.
+PipeRest read_pieces(int fd, std::size_t most, const std::function<void(std::string_view)>& each);
+
+}  // namespace muster::agent
