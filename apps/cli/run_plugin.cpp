@@ -72,7 +72,10 @@ pid_t start(const kube::ExecPlugin& plugin, int& out) {
     sigset_t none;
     sigemptyset(&none);
     posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    sigset_t usual = none;
+    sigaddset(&usual, SIGPIPE);
+    posix_spawnattr_setsigdefault(&attributes, &usual);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     pid_t child = 0;
     const int failed = posix_spawnp(&child, plugin.command.c_str(), &actions, &attributes,
                                     pointers_to(words).data(), pointers_to(variables).data());

@@ -75,8 +75,7 @@ void say(const char* line) {
 class EndingSignals {
 public:
     EndingSignals() {
-        const sigset_t set = up::ending_signals();
-        pthread_sigmask(SIG_BLOCK, &set, nullptr);
+        const sigset_t set = up::take_signals();
         fd_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
         VERIFY(fd_ >= 0);
     }

@@ -21,11 +21,13 @@ Duration time_since_boot() {
     return seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
 }
 
-sigset_t ending_signals() {
+sigset_t take_signals() {
+    signal(SIGPIPE, SIG_IGN);
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
     return set;
 }
 

@@ -19,7 +19,8 @@ Duration time_since_boot();
 /// Raises how many descriptors this process may have to what the system lets it; how many that is.
 std::size_t raise_descriptor_limit();
 
-/// SIGTERM and SIGINT.
-sigset_t ending_signals();
+/// Keeps SIGTERM and SIGINT, which it gives, for the one thread that waits for them, and lets a
+/// write to a closed pipe fail instead of ending the process. Call it before there are threads.
+sigset_t take_signals();
 
 }  // namespace muster::up

@@ -429,8 +429,7 @@ int run_up(const UpOptions& options) {
     const Prepared prepared = prepare(options, data);
     // Before there are threads: it makes namespaces.
     const std::unique_ptr<agent::Network> network = agent::Network::open(data.path());
-    const sigset_t signals = ending_signals();
-    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    const sigset_t signals = take_signals();
     if (network->users().kind == agent::PodUsers::shared)
         log_warning("up", network->users().sentence);
     Parts parts(options, prepared, data, *network);

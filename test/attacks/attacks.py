@@ -29,6 +29,7 @@ class Memory:
 
     def peak_mb(self) -> int:
         lines = (self.folder / "status").read_text().splitlines()
+        assert any(line.startswith("VmHWM") for line in lines), "the process has ended"
         return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) // 1024
 
 

@@ -294,6 +294,20 @@ def test_f25_input_that_a_pod_does_not_read(muster, door):
     check(memory, others)
 
 
+def test_f25_input_of_a_command_that_has_closed_it(muster, door):
+    """Each write to it fails, which once ended the server (SIGPIPE)."""
+    run_pod(muster, "closed", "import time; time.sleep(100000)")
+    with Others(muster) as others:
+        socket = exec_socket(door, "closed", ["sh", "-c", "exec%20<%26-;echo%20closed;sleep%201000"])
+        while b"closed" not in socket.recv():
+            pass
+        push(socket, 4 * MB)
+        others.ask_once()
+        socket.close(timeout=1)
+    assert muster.process.poll() is None
+    assert not others.wrong, others.wrong
+
+
 def test_f25_input_that_is_read_late_comes_whole(muster, door):
     run_pod(muster, "late", "import time; time.sleep(100000)")
     size = 8 * MB
