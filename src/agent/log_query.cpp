@@ -1,6 +1,7 @@
 // agent/log_query.cpp - see log_query.h.
 #include "agent/log_query.h"
 
+#include "agent/log_reader.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "net/query_flag.h"
@@ -61,18 +62,8 @@ std::string LogPrinter::take(std::string_view content) {
 
 std::string_view tail_of(std::string_view content, std::int64_t lines) {
     if (lines == 0) return content.substr(content.size());
-    std::int64_t seen = 0;
-    std::size_t end = content.size();
-    while (end > 0) {
-        const std::size_t newline =
-            end >= 2 ? content.rfind('\n', end - 2) : std::string_view::npos;
-        const std::size_t start = newline == std::string_view::npos ? 0 : newline + 1;
-        const auto line = parse_log_line(content.substr(start, end - 1 - start));
-        // A whole line ends with its last entry; those before it are partial.
-        if (line && !line->partial && ++seen > lines) return content.substr(end);
-        end = start;
-    }
-    return content;
+    const auto start = start_of_tail(content, lines);
+    return start ? content.substr(*start) : content;
 }
 
 }  // namespace muster::agent

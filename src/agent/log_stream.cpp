@@ -1,72 +1,102 @@
 // agent/log_stream.cpp - a container's log on its way to a client.
-#include <cerrno>
+#include <algorithm>
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "agent/files.h"
 #include "agent/log_file.h"
+#include "agent/log_reader.h"
 #include "agent/node_service.h"
 
 namespace muster::agent {
 
 namespace {
 
+/// A followed log is looked at so often while nothing is written.
 constexpr Duration kLookPeriod = milliseconds(100);
-constexpr std::size_t kBufferLimit = 1 << 20;
-constexpr std::size_t kPieceLimit = 256 << 10;
+/// A client that takes nothing is asked again after this long first, and ever more seldom.
+constexpr Duration kFirstWait = milliseconds(2);
+/// What is on its way to one client: many of them may take nothing.
+constexpr std::size_t kBufferLimit = 256 << 10;
+constexpr std::size_t kPieceLimit = 128 << 10;
 
 std::string log_path(const Chosen& chosen, int attempt) {
     return chosen.directory + "/logs/" + chosen.container + "/" + std::to_string(attempt) + ".log";
 }
 
-/// Follows one log file through its rotations.
-class Follower : public std::enable_shared_from_this<Follower> {
+/// The bytes of all parts.
+std::size_t size_of_log(const std::string& path) {
+    std::size_t sum = 0;
+    for (int part = 0; part < LogFile::kParts; ++part) {
+        struct stat status {};
+        const std::string file = part == 0 ? path : path + "." + std::to_string(part);
+        if (::stat(file.c_str(), &status) == 0) sum += static_cast<std::size_t>(status.st_size);
+    }
+    return sum;
+}
+
+/// Sends a log as fast as its client takes it; it holds no more of it than a piece.
+class LogSender : public std::enable_shared_from_this<LogSender> {
 public:
-    Follower(std::shared_ptr<Agent::State> state, const LogQuery& query, const Chosen& chosen,
-             std::shared_ptr<WayBack> back)
+    LogSender(std::shared_ptr<Agent::State> state, const LogQuery& query, const Chosen& chosen,
+              std::shared_ptr<WayBack> back)
         : state_(std::move(state)),
           query_(query),
           chosen_(chosen),
           back_(std::move(back)),
           printer_(query),
+          ticket_(take_stream(*state_, chosen.ns, 1)),
           path_(log_path(chosen, chosen.attempt)),
-          ticket_(take_stream(*state_, chosen.ns, 1)) {}
+          reader_(path_),
+          left_(size_of_log(path_)) {
+        if (!query_.tail_lines) return;
+        search_ticket_ = take_stream(*state_, chosen.ns, LogFile::kParts - 1);
+        search_.emplace(path_, *query_.tail_lines);
+    }
 
-    void start() {
-        net::Response head;
-        head.headers.set("Content-Type", "text/plain");
-        back_->begin(std::move(head));
-        std::string before;
-        for (int part = LogFile::kParts; part > 0; --part)
-            before += read_file(path_ + "." + std::to_string(part)).value_or("");
-        fd_.reset(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-        before += read_more();
-        const std::string_view wanted =
-            query_.tail_lines ? tail_of(before, *query_.tail_lines) : std::string_view(before);
-        back_->write(printer_.take(wanted));
-        look();
+    void step() {
+        if (back_->client_gone()) return;
+        if (search_) {
+            if (!search_->step()) return again(Duration{});
+            reader_ = std::move(*search_).reader();
+            search_.reset();
+            search_ticket_.reset();
+        }
+        if (back_->buffered() >= kBufferLimit) {
+            wait_ = std::min(std::max(wait_ * 2, kFirstWait), kLookPeriod);
+            return again(wait_);
+        }
+        wait_ = Duration{};
+        send_piece();
     }
 
 private:
-    std::string read_more() {
-        std::string text;
-        char piece[32 << 10];
-        while (fd_ && text.size() < kPieceLimit) {
-            const ssize_t got = ::read(fd_.get(), piece, sizeof(piece));
-            if (got < 0 && errno == EINTR) continue;
-            if (got <= 0) break;
-            text.append(piece, static_cast<std::size_t>(got));
-        }
-        return text;
+    void send_piece() {
+        // Asked first: what was written before the end is read below.
+        const bool last = !query_.follow || over();
+        const std::string text =
+            reader_.read(query_.follow ? kPieceLimit : std::min(kPieceLimit, left_));
+        left_ -= std::min(left_, text.size());
+        std::string printed = printer_.take(text);
+        const bool done =
+            printer_.full() || (last && text.empty()) || (!query_.follow && left_ == 0);
+        if (done && !begun_) return respond(std::move(printed));
+        if (!std::exchange(begun_, true)) back_->begin(head());
+        back_->write(std::move(printed));
+        if (done) return back_->finish();
+        again(text.empty() ? kLookPeriod : Duration{});
     }
 
-    bool was_rotated() const {
-        struct stat open_one {
-        }, named{};
-        return fd_ && ::fstat(fd_.get(), &open_one) == 0 && ::stat(path_.c_str(), &named) == 0 &&
-               open_one.st_ino != named.st_ino;
+    static net::Response head() {
+        net::Response head;
+        head.headers.set("Content-Type", "text/plain");
+        return head;
+    }
+
+    /// The whole log was one piece.
+    void respond(std::string text) {
+        net::Response response = head();
+        response.body = make_bytes(std::move(text));
+        back_->respond(std::move(response));
     }
 
     /// The container of this attempt writes no more.
@@ -79,24 +109,8 @@ private:
                seen->second.phase == ContainerSeen::Phase::exited;
     }
 
-    void look() {
-        if (back_->client_gone()) return;
-        if (back_->buffered() < kBufferLimit) {
-            const bool last = over();  // Asked first: what was written before is read below.
-            if (!fd_) fd_.reset(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-            const bool rotated = was_rotated();
-            const std::string text = read_more();
-            back_->write(printer_.take(text));
-            const bool more = text.size() >= kPieceLimit;
-            if (printer_.full() || (last && !more && !rotated)) return back_->finish();
-            if (rotated && !more) fd_.reset(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-            if (more || rotated) return again(Duration{});
-        }
-        again(kLookPeriod);
-    }
-
     void again(Duration delay) {
-        state_->loop.after(delay, [self = shared_from_this()] { self->look(); });
+        state_->loop.after(delay, [self = shared_from_this()] { self->step(); });
     }
 
     std::shared_ptr<Agent::State> state_;
@@ -104,9 +118,14 @@ private:
     Chosen chosen_;
     std::shared_ptr<WayBack> back_;
     LogPrinter printer_;
+    std::shared_ptr<void> ticket_;  // Of the reader's descriptor.
+    std::shared_ptr<void> search_ticket_;
     std::string path_;
-    std::shared_ptr<void> ticket_;  // Of its descriptor.
-    Descriptor fd_;
+    LogReader reader_;
+    std::optional<TailSearch> search_;
+    std::size_t left_;  // So much was there when it was asked for.
+    Duration wait_{};
+    bool begun_ = false;
 };
 
 }  // namespace
@@ -114,24 +133,12 @@ private:
 void send_log(std::shared_ptr<Agent::State> state, const LogQuery& query, const Chosen& chosen,
               std::shared_ptr<WayBack> back) {
     Chosen wanted = chosen;
+    LogQuery asked = query;
     if (query.previous && --wanted.attempt < 0)
         throw Error(Reason::bad_request, "previous terminated container \"" + chosen.container +
                                              "\" in pod \"" + chosen.uid + "\" not found");
-    if (query.follow && !query.previous) {
-        std::make_shared<Follower>(std::move(state), query, wanted, std::move(back))->start();
-        return;
-    }
-    const std::string path = log_path(wanted, wanted.attempt);
-    std::string content;
-    for (int part = LogFile::kParts; part > 0; --part)
-        content += read_file(path + "." + std::to_string(part)).value_or("");
-    content += read_file(path).value_or("");
-    const std::string_view selected =
-        query.tail_lines ? tail_of(content, *query.tail_lines) : std::string_view(content);
-    net::Response response;
-    response.headers.set("Content-Type", "text/plain");
-    response.body = make_bytes(LogPrinter(query).take(selected));
-    back->respond(std::move(response));
+    asked.follow = query.follow && !query.previous;  // An ended one writes no more.
+    std::make_shared<LogSender>(std::move(state), asked, wanted, std::move(back))->step();
 }
 
 }  // namespace muster::agent
