@@ -5,6 +5,7 @@
 
 #include "agent/network.h"
 #include "base/dns_name.h"
+#include "base/error.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -13,6 +14,7 @@ namespace {
 
 using api::Value;
 
+constexpr std::size_t kNameShown = 253;  // Of a name in a message.
 constexpr const char* kUsualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 std::string variable_name(const std::string& service) {
@@ -22,19 +24,65 @@ std::string variable_name(const std::string& service) {
     return name;
 }
 
+/// Fills variables from services, from whole objects, then one by one. All throw Error at the first
+/// problem. What is replaced later counts too: nobody needs it.
+class Maker {
+public:
+    Maker(const Value& pod, const Value& container, const Sources& sources, const PodPlace& place)
+        : pod_(pod), container_(container), sources_(sources), place_(place) {}
+
+    void add(const std::string& name, std::string value);
+    void add_services();
+    void add_from_objects();
+    void add_each();
+    void check_command(const ImageMapping& image);
+    void check_paths();
+    Variables variables;
+
+private:
+    void add_service(const std::string& name, const std::string& ip, const Value& ports);
+    void count(std::size_t size);
+    void add_object(const Value& reference, const char* kind,
+                    const std::map<std::string, Value>& known, const std::string& prefix);
+    void add_key(const std::string& name, const Value& reference, const char* kind,
+                 const std::map<std::string, Value>& known);
+    void add_text(const std::string& name, const std::string& value, const std::string& origin);
+    [[noreturn]] static void fail(const std::string& text) { throw Error(Reason::invalid, text); }
+
+    const Value& pod_;
+    const Value& container_;
+    const Sources& sources_;
+    const PodPlace& place_;
+    SourceIndex index_;
+    std::size_t counted_ = 0;
+};
+
+void Maker::count(std::size_t size) {
+    counted_ += size + 1 + sizeof(char*);
+    if (counted_ > kWordsLimit)
+        fail("its variables, command and paths together are longer than " +
+             std::to_string(kWordsLimit) + " bytes, which is what Linux lets a program have");
+}
+
+void Maker::add(const std::string& name, std::string value) {
+    if (name.size() + 1 + value.size() > kWordLimit)
+        fail("variable " + name.substr(0, kNameShown) + ": with its name it is longer than " +
+             std::to_string(kWordLimit) + " bytes, which is what Linux lets a variable be");
+    count(name.size() + 1 + value.size());
+    variables.set(name, std::move(value));
+}
+
 /// What every pod finds of a service, in the two old styles.
-void add_service(Variables& variables, const std::string& name, const std::string& ip,
-                 const Value& ports) {
+void Maker::add_service(const std::string& name, const std::string& ip, const Value& ports) {
     const std::string prefix = variable_name(name);
     const auto number = [](const Value& port) {
         return std::to_string(port["port"].integer_or(0));
     };
-    variables.set(prefix + "_SERVICE_HOST", ip);
-    variables.set(prefix + "_SERVICE_PORT", number(ports[0]));
+    add(prefix + "_SERVICE_HOST", ip);
+    add(prefix + "_SERVICE_PORT", number(ports[0]));
     for (const Value& port : ports.items())
         if (!port["name"].text().empty())
-            variables.set(prefix + "_SERVICE_PORT_" + variable_name(port["name"].text()),
-                          number(port));
+            add(prefix + "_SERVICE_PORT_" + variable_name(port["name"].text()), number(port));
     bool first = true;
     for (const Value& port : ports.items()) {
         const std::string protocol(port["protocol"].text_or("TCP"));
@@ -43,51 +91,25 @@ void add_service(Variables& variables, const std::string& name, const std::strin
             lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
         const std::string url = lower + "://" + ip + ":" + number(port);
         const std::string link = prefix + "_PORT_" + number(port) + "_" + protocol;
-        if (first) variables.set(prefix + "_PORT", url);
+        if (first) add(prefix + "_PORT", url);
         first = false;
-        variables.set(link, url);
-        variables.set(link + "_PROTO", lower);
-        variables.set(link + "_PORT", number(port));
-        variables.set(link + "_ADDR", ip);
+        add(link, url);
+        add(link + "_PROTO", lower);
+        add(link + "_PORT", number(port));
+        add(link + "_ADDR", ip);
     }
 }
 
-void add_services(Variables& variables, const Value& pod, const Sources& sources) {
-    add_service(variables, "kubernetes", api_service_address,
+void Maker::add_services() {
+    add_service("kubernetes", api_service_address,
                 Value::array({Value::object({{"name", "https"}, {"port", 443}})}));
-    if (!pod["spec"]["enableServiceLinks"].boolean_or(true)) return;
-    for (const Value& service : sources.services) {
+    if (!pod_["spec"]["enableServiceLinks"].boolean_or(true)) return;
+    for (const Value& service : sources_.services) {
         const std::string ip = service["spec"]["clusterIP"].text();
         if (ip.empty() || ip == "None") continue;
-        add_service(variables, service["metadata"]["name"].text(), ip, service["spec"]["ports"]);
+        add_service(service["metadata"]["name"].text(), ip, service["spec"]["ports"]);
     }
 }
-
-/// Fills variables from whole objects, then one by one; stops at the first problem.
-class Maker {
-public:
-    Maker(const Value& pod, const Value& container, const Sources& sources, const PodPlace& place)
-        : pod_(pod), container_(container), sources_(sources), place_(place) {}
-
-    void add_from_objects();
-    void add_each();
-    Environment made;
-
-private:
-    void add_object(const Value& reference, const char* kind,
-                    const std::map<std::string, Value>& known, const std::string& prefix);
-    void add_key(const std::string& name, const Value& reference, const char* kind,
-                 const std::map<std::string, Value>& known);
-    void add_text(const std::string& name, const std::string& value, const std::string& origin);
-    void fail(const std::string& text) {
-        if (made.problem.empty()) made.problem = text;
-    }
-
-    const Value& pod_;
-    const Value& container_;
-    const Sources& sources_;
-    const PodPlace& place_;
-};
 
 void Maker::add_object(const Value& reference, const char* kind,
                        const std::map<std::string, Value>& known, const std::string& prefix) {
@@ -98,17 +120,16 @@ void Maker::add_object(const Value& reference, const char* kind,
             fail(std::string(kind) + " \"" + name + "\" not found");
         return;
     }
-    for (const Value::Member& member : found->second["data"].members()) {
-        const std::string variable = prefix + member.key;
-        const auto value = bytes_of(found->second, member.value);
-        if (value && environment_name_faults(variable).empty())
-            add_text(variable, *value, member.key + " of " + kind + " \"" + name + "\"");
+    for (const auto& [key, entry] : index_.of(found->second)) {
+        const std::string variable = prefix + std::string(key);
+        if (entry.binary || !environment_name_faults(variable).empty()) continue;
+        if (const auto value = entry.bytes())
+            add_text(variable, *value, std::string(key) + " of " + kind + " \"" + name + "\"");
     }
 }
 
 void Maker::add_text(const std::string& name, const std::string& value, const std::string& origin) {
-    if (is_utf8(value) && value.find('\0') == std::string::npos)
-        return made.variables.set(name, value);
+    if (is_utf8(value) && value.find('\0') == std::string::npos) return add(name, value);
     fail("variable " + name + ": key " + origin +
          " is not text (NUL, or bytes that are not UTF-8); mount it as a file instead");
 }
@@ -128,8 +149,8 @@ void Maker::add_key(const std::string& name, const Value& reference, const char*
     const std::string object = reference["name"].text();
     const std::string key = reference["key"].text();
     const auto found = known.find(object);
-    const bool there = found != known.end() && found->second["data"].has(key);
-    const auto value = there ? entry_of(found->second, key) : std::nullopt;
+    const SourceEntry* entry = found == known.end() ? nullptr : index_.find(found->second, key);
+    const auto value = entry && !entry->binary ? entry->bytes() : std::nullopt;
     if (value) return add_text(name, *value, key + " of " + kind + " \"" + object + "\"");
     if (reference["optional"].boolean_or(false)) return;
     if (found == known.end()) return fail(std::string(kind) + " \"" + object + "\" not found");
@@ -149,19 +170,19 @@ void Maker::add_each() {
         } else if (from.has("fieldRef")) {
             const std::string path = from["fieldRef"]["fieldPath"].text();
             if (const auto value = field_value(pod_, place_, path))
-                made.variables.set(name, *value);
+                add(name, *value);
             else
                 fail("fieldRef: " + path + " is not a field that pods can refer to");
         } else if (from.has("resourceFieldRef")) {
             const auto value =
                 resource_value(pod_, place_, from["resourceFieldRef"], container_["name"].text());
             if (value)
-                made.variables.set(name, *value);
+                add(name, *value);
             else
                 fail("resourceFieldRef: no container or resource " +
                      from["resourceFieldRef"]["resource"].text());
         } else {
-            made.variables.set(name, expand(variable["value"].text_or(""), made.variables));
+            add(name, expand(variable["value"].text_or(""), variables, kWordLimit));
         }
     }
 }
@@ -186,60 +207,89 @@ const std::string* Variables::find(std::string_view name) const {
     return place == places_.end() ? nullptr : &list_[place->second].second;
 }
 
-std::string expand(std::string_view text, const Variables& variables) {
+std::string expand(std::string_view text, const Variables& variables, std::size_t limit) {
     std::string out;
+    const auto add = [&](std::string_view piece) {
+        if (piece.size() > limit - out.size())
+            throw Error(Reason::invalid, "\"" + std::string(text.substr(0, kNameShown)) +
+                                             "\" with its variables is longer than " +
+                                             std::to_string(limit) + " bytes");
+        out += piece;
+    };
+    const std::size_t last = text.rfind(')');  // Behind it no name ends.
     for (std::size_t at = 0; at < text.size(); ++at) {
         if (text[at] != '$' || at + 1 == text.size()) {
-            out += text[at];
+            add(text.substr(at, 1));
         } else if (text[at + 1] == '$') {
-            out += '$';
+            add("$");
             ++at;
-        } else if (text[at + 1] != '(') {
-            out += '$';
-        } else if (const std::size_t end = text.find(')', at); end == std::string_view::npos) {
-            out += '$';
+        } else if (text[at + 1] != '(' || last == std::string_view::npos || last < at) {
+            add("$");
         } else {
-            const std::string_view name = text.substr(at + 2, end - at - 2);
-            if (const std::string* value = variables.find(name))
-                out += *value;
-            else
-                out.append(text.substr(at, end - at + 1));
+            const std::size_t end = text.find(')', at);
+            const std::string* value = variables.find(text.substr(at + 2, end - at - 2));
+            add(value ? std::string_view(*value) : text.substr(at, end - at + 1));
             at = end;
         }
     }
     return out;
 }
 
+void Maker::check_command(const ImageMapping& image) {
+    for (const std::string& word : command_line(container_, image, variables))
+        count(word.size());
+}
+
+void Maker::check_paths() {
+    count(expand(container_["workingDir"].text_or(""), variables, kPathLimit).size());
+    for (const Value& mount : container_["volumeMounts"].items())
+        if (mount.has("subPathExpr"))
+            count(expand(mount["subPathExpr"].text(), variables, kPathLimit).size());
+}
+
 Environment make_environment(const Value& pod, const Value& container, const Sources& sources,
                              const PodPlace& place, const ImageMapping& image) {
     Maker maker(pod, container, sources, place);
-    Variables& variables = maker.made.variables;
     const bool mapped = !image.environment.empty();
-    variables.set("PATH", mapped ? image.environment + "/bin:" + kUsualPath : kUsualPath);
-    if (mapped) variables.set("VIRTUAL_ENV", image.environment);
-    variables.set("HOSTNAME",
+    std::string problem;
+    try {
+        maker.add("PATH", mapped ? image.environment + "/bin:" + kUsualPath : kUsualPath);
+        if (mapped) maker.add("VIRTUAL_ENV", image.environment);
+        maker.add("HOSTNAME",
                   std::string(pod["spec"]["hostname"].text_or(pod["metadata"]["name"].text())));
-    variables.set("HOME", place.home);
-    variables.set("LANG", "C.UTF-8");
-    for (const auto& [name, value] : image.variables)
-        variables.set(name, value);
-    if (place.visible_gpus) {
-        variables.set("CUDA_VISIBLE_DEVICES", *place.visible_gpus);
-        variables.set("NVIDIA_VISIBLE_DEVICES",
+        maker.add("HOME", place.home);
+        maker.add("LANG", "C.UTF-8");
+        for (const auto& [name, value] : image.variables)
+            maker.add(name, value);
+        if (place.visible_gpus) {
+            maker.add("CUDA_VISIBLE_DEVICES", *place.visible_gpus);
+            maker.add("NVIDIA_VISIBLE_DEVICES",
                       place.visible_gpus->empty() ? "void" : *place.visible_gpus);
+        }
+        maker.add_services();
+        maker.add_from_objects();
+        maker.add_each();
+        maker.check_command(image);
+        maker.check_paths();
+    } catch (const Error& error) {
+        problem = error.what();
     }
-    add_services(variables, pod, sources);
-    maker.add_from_objects();
-    maker.add_each();
-    return std::move(maker.made);
+    return {std::move(maker.variables), std::move(problem)};
 }
 
 std::vector<std::string> command_line(const Value& container, const ImageMapping& image,
                                       const Variables& variables) {
     std::vector<std::string> words;
+    std::size_t size = 0;
     const auto add = [&](const char* part) {
-        for (const Value& word : container[part].items())
-            words.push_back(expand(word.text_or(""), variables));
+        for (const Value& word : container[part].items()) {
+            words.push_back(expand(word.text_or(""), variables, kWordLimit));
+            size += words.back().size();
+            if (size > kWordsLimit)
+                throw Error(Reason::invalid, "its command is longer than " +
+                                                 std::to_string(kWordsLimit) +
+                                                 " bytes, which is what Linux lets a program have");
+        }
         return !container[part].empty();
     };
     const bool own_command = add("command");

@@ -32,11 +32,18 @@ private:
     std::map<std::string, std::size_t, std::less<>> places_;
 };
 
-/// Replaces $(NAME) by its value; $$(NAME) stands for the text $(NAME); an unknown one stays.
-std::string expand(std::string_view text, const Variables& variables);
+/// What Linux lets one word of a command, or NAME=VALUE, be long.
+constexpr std::size_t kWordLimit = (128 << 10) - 1;
+/// What it lets the words and variables of a program have together, and its pointers to them.
+constexpr std::size_t kWordsLimit = 2 << 20;
+constexpr std::size_t kPathLimit = 4095;
 
-/// What a container's process gets, or why it cannot be started
-/// (`configmap "x" not found`).
+/// Replaces $(NAME) by its value; $$(NAME) stands for the text $(NAME); an unknown one stays.
+/// Throws Error when that is longer than `limit` bytes, and makes no more than that.
+std::string expand(std::string_view text, const Variables& variables, std::size_t limit);
+
+/// What a container's process gets, or why it cannot be started (`configmap "x" not found`). Its
+/// command and paths are looked at too, so that nothing is too long later.
 struct Environment {
     Variables variables;
     std::string problem;

@@ -6,6 +6,7 @@
 #include "agent/image_map.h"
 #include "agent/volumes.h"
 #include "api/json.h"
+#include "base/error.h"
 
 namespace muster::agent {
 
@@ -37,10 +38,87 @@ PodPlace place() {
 
 TEST_CASE("$(NAME) is replaced as Kubernetes does it") {
     const Variables variables{{"A", "1"}, {"B", "two words"}};
-    CHECK(expand("$(A)-$(B)", variables) == "1-two words");
-    CHECK(expand("$(MISSING) $A $", variables) == "$(MISSING) $A $");
-    CHECK(expand("$$(A) $$$(A)", variables) == "$(A) $1");
-    CHECK(expand("$(A", variables) == "$(A");
+    CHECK(expand("$(A)-$(B)", variables, 100) == "1-two words");
+    CHECK(expand("$(MISSING) $A $", variables, 100) == "$(MISSING) $A $");
+    CHECK(expand("$$(A) $$$(A)", variables, 100) == "$(A) $1");
+    CHECK(expand("$(A", variables, 100) == "$(A");
+}
+
+TEST_CASE("what is longer than Linux takes is not made") {
+    const std::string long_text(kWordLimit, 'x');
+    CHECK(expand(long_text, {}, kWordLimit) == long_text);
+    CHECK_THROWS_WITH_AS(expand("$(A)$(A)$(A)", {{"A", "four"}}, 11),
+                         "\"$(A)$(A)$(A)\" with its variables is longer than 11 bytes", Error);
+    std::string nested;
+    for (int i = 0; i < 100'000; ++i)
+        nested += "$(";
+    CHECK(expand(nested, {}, 1 << 20) == nested);
+    CHECK(expand(nested + ")", {}, 1 << 20) == nested + ")");
+
+    const api::Value pod = json(R"({"metadata":{"namespace":"ns"},"spec":{}})");
+    Sources sources;
+    sources.config_maps["c"] = json(R"({"kind":"ConfigMap","data":{}})");
+    for (int i = 0; i < 9; ++i)
+        sources.config_maps["c"].at("data").set("K" + std::to_string(i), std::string(100'000, 'x'));
+    const auto made = [&](api::Value container) {
+        return make_environment(pod, container, sources, place(), {});
+    };
+    api::Value doubles = json("{}");
+    doubles.at("env").push(json(R"({"name":"V0","value":"1234567890"})"));
+    for (int i = 1; i < 40; ++i) {
+        const std::string half = "$(V" + std::to_string(i - 1) + ")";
+        doubles.at("env").push(
+            api::Value::object({{"name", "V" + std::to_string(i)}, {"value", half + half}}));
+    }
+    const Environment bomb = made(doubles);
+    CHECK(bomb.problem.find("is longer than 131071 bytes") != std::string::npos);
+    CHECK(bomb.variables.size() < 30);
+
+    api::Value whole = json("{}");
+    const api::Value reference = json(R"({"configMapRef":{"name":"c"}})");
+    whole.at("envFrom").push(reference);
+    whole.at("envFrom").push(reference);
+    CHECK(made(whole).problem == "");  // 1.8 MB
+    whole.at("envFrom").push(reference);
+    CHECK(made(whole).problem.find("together are longer than 2097152 bytes") != std::string::npos);
+
+    const auto problem_with = [&](const char* list, const api::Value& item) {
+        api::Value container = json(R"({"env":[{"name":"A","value":"x"}]})");
+        container.at("env").mutable_items()[0].set("value", std::string(100'000, 'x'));
+        for (int i = 0; i < 30; ++i)
+            container.at(list).push(item);
+        return made(container).problem;
+    };
+    CHECK(problem_with("args", api::Value("$(A)")).find("longer than 2097152") !=
+          std::string::npos);
+    CHECK(problem_with("command", api::Value("$(A)$(A)")).find("longer than 131071") !=
+          std::string::npos);
+    const api::Value mount = json(R"json({"subPathExpr":"$(A)"})json");
+    CHECK(problem_with("volumeMounts", mount).find("than 4095") != std::string::npos);
+}
+
+TEST_CASE("files of one key share it, and the files of a pod have a limit") {
+    Sources sources;
+    sources.config_maps["c"] = json(R"({"kind":"ConfigMap","data":{"small":"s"}})");
+    sources.config_maps["c"].at("data").set("large", std::string(1 << 20, 'x'));
+    const auto plan = [&](int items) {
+        api::Value pod = json(R"({"metadata":{"name":"p","namespace":"ns"},"spec":{"volumes":[
+          {"name":"c","configMap":{"name":"c"}},{"name":"e","emptyDir":{}}]}})");
+        api::Value& source = pod.at("spec").at("volumes").mutable_items()[0].at("configMap");
+        for (int i = 0; i < items; ++i)
+            source.at("items").push(
+                api::Value::object({{"key", "large"}, {"path", "f" + std::to_string(i)}}));
+        return plan_volumes(pod, sources, place());
+    };
+    const VolumesPlan few = plan(15);
+    CHECK(few.problem == "");
+    REQUIRE(few.volumes[0].files.size() == 15);
+    CHECK(few.volumes[0].files[0].content == few.volumes[0].files[14].content);
+    CHECK(few.volumes[0].files[0].content->size() == 1 << 20);
+    const VolumesPlan many = plan(1000);
+    CHECK(many.problem.find("have more than 16 MiB together") != std::string::npos);
+    CHECK(many.volumes[0].files.size() == 15);
+    CHECK(many.volumes.size() == 2);
 }
 
 TEST_CASE("a name keeps its first place among the variables and has its last value") {
@@ -167,8 +245,8 @@ TEST_CASE("volumes become files, folders and paths; their problems are the kubel
     CHECK(plan.volumes[3].files[0].path == "x/a");
     CHECK(plan.volumes[3].files[0].mode == 0400);
     REQUIRE(plan.volumes[4].files.size() == 2);
-    CHECK(plan.volumes[4].files[0].content == "the-token");
-    CHECK(plan.volumes[4].files[1].content == "ns");
+    CHECK(*plan.volumes[4].files[0].content == "the-token");
+    CHECK(*plan.volumes[4].files[1].content == "ns");
 
     const api::Value container = json(R"json({"volumeMounts":[
       {"name":"c","mountPath":"/etc/deep/c"},{"name":"e","mountPath":"/etc","subPathExpr":"$(A)"

@@ -62,7 +62,7 @@ void write_incoming(const std::string& directory, const Machine::PodFiles& files
     Value list = Value::array();
     for (const Machine::PodFiles::File& file : files.files) {
         const std::string from = std::to_string(list.size());
-        replace_file(incoming + "/" + from, file.content, 0600);
+        replace_file(incoming + "/" + from, *file.content, 0600);
         list.push(Value::object(
             {{"from", from}, {"path", file.path}, {"mode", file.mode}, {"group", file.group}}));
     }

@@ -9,6 +9,7 @@
 #include "agent/probe.h"
 #include "agent/uid_ranges.h"
 #include "api/value.h"
+#include "base/bytes.h"
 #include "base/time.h"
 
 namespace muster::agent {
@@ -66,7 +67,7 @@ public:
         };
         struct File {
             std::string path;
-            std::string content;
+            Bytes content;
             int mode = 0644;
             std::int64_t group = -1;
         };

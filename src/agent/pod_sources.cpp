@@ -56,38 +56,42 @@ std::string map_lines(const Value& map) {
 
 }  // namespace
 
-SourcesNeeded sources_needed(const Value& pod) {
+SourcesNeeded sources_of_variables(const Value& pod) {
     SourcesNeeded needed;
-    for (const Value& volume : pod["spec"]["volumes"].items())
-        add_volume(volume, needed);
-    for (const Value& container : pod["spec"]["initContainers"].items())
-        add_container(container, needed);
-    for (const Value& container : pod["spec"]["containers"].items())
-        add_container(container, needed);
+    for (const char* list : {"initContainers", "containers"})
+        for (const Value& container : pod["spec"][list].items())
+            add_container(container, needed);
     return needed;
 }
 
-std::optional<std::string> bytes_of(const Value& object, const Value& entry) {
-    if (object["kind"].text() == "Secret") return from_base64(entry.text());
-    return entry.text();
+SourcesNeeded sources_needed(const Value& pod) {
+    SourcesNeeded needed = sources_of_variables(pod);
+    for (const Value& volume : pod["spec"]["volumes"].items())
+        add_volume(volume, needed);
+    return needed;
 }
 
-std::optional<std::string> entry_of(const Value& object, const std::string& key) {
-    if (const Value* entry = object["data"].find(key)) return bytes_of(object, *entry);
-    if (object["kind"].text() == "Secret") return std::nullopt;
-    if (const Value* entry = object["binaryData"].find(key)) return from_base64(entry->text());
-    return std::nullopt;
+std::optional<std::string> SourceEntry::bytes() const {
+    return base64 ? from_base64(text->text()) : std::optional(text->text());
 }
 
-std::map<std::string, std::string> entries_of(const Value& object) {
-    std::map<std::string, std::string> entries;
+const SourceIndex::Entries& SourceIndex::of(const Value& object) {
+    const auto [at, added] = known_.try_emplace(&object);
+    Entries& entries = at->second;
+    if (!added) return entries;
+    const bool is_secret = object["kind"].text() == "Secret";
     for (const Value::Member& member : object["data"].members())
-        if (auto value = bytes_of(object, member.value)) entries[member.key] = std::move(*value);
-    if (object["kind"].text() == "Secret") return entries;
+        entries.try_emplace(member.key, SourceEntry{&member.value, is_secret, false});
+    if (is_secret) return entries;
     for (const Value::Member& member : object["binaryData"].members())
-        if (auto value = from_base64(member.value.text()))
-            entries.try_emplace(member.key, std::move(*value));
+        entries.try_emplace(member.key, SourceEntry{&member.value, true, true});
     return entries;
+}
+
+const SourceEntry* SourceIndex::find(const Value& object, std::string_view key) {
+    const Entries& entries = of(object);
+    const auto at = entries.find(key);
+    return at == entries.end() ? nullptr : &at->second;
 }
 
 std::optional<std::string> field_value(const Value& pod, const PodPlace& place,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/value.h"
@@ -27,6 +28,9 @@ struct SourcesNeeded {
 };
 SourcesNeeded sources_needed(const api::Value& pod);
 
+/// Those of them that variables of its containers are made of.
+SourcesNeeded sources_of_variables(const api::Value& pod);
+
 /// What was fetched; an object that does not exist is not in its map.
 struct Sources {
     std::map<std::string, api::Value> config_maps;
@@ -47,15 +51,27 @@ struct PodPlace {
     std::string certificate_authority_pem;
 };
 
-/// The bytes of an entry of `data` of this config map or secret. A secret's entry is base64; absent
-/// when it is not.
-std::optional<std::string> bytes_of(const api::Value& object, const api::Value& entry);
+/// One entry of a config map or secret.
+struct SourceEntry {
+    const api::Value* text = nullptr;
+    bool base64 = false;
+    bool binary = false;  // Of `binaryData`, which no variable is made of.
+    /// Absent when it is to be base64 and is not.
+    std::optional<std::string> bytes() const;
+};
 
-/// One entry of a config map or secret as bytes; absent when there is no such key.
-std::optional<std::string> entry_of(const api::Value& object, const std::string& key);
+/// The entries of config maps and secrets by key; each object is gone through once, for it may have
+/// very many. The objects must stay where they are.
+class SourceIndex {
+public:
+    using Entries = std::map<std::string_view, SourceEntry>;
+    const Entries& of(const api::Value& object);
+    /// Null when there is no such key.
+    const SourceEntry* find(const api::Value& object, std::string_view key);
 
-/// All entries of a config map or secret as bytes.
-std::map<std::string, std::string> entries_of(const api::Value& object);
+private:
+    std::map<const api::Value*, Entries> known_;
+};
 
 /// The value of a fieldRef; absent when there is no such field. The pod's status may be stale: ip
 /// and host come from the place.

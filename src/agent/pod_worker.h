@@ -83,7 +83,10 @@ private:
     void fetch();
     void fetch_object(const char* resource, const std::string& name);
     void fetch_token(const TokenRequest& request);
+    void fetch_next();
+    void fetch_next_later();
     void fetched();
+    void drop_what_is_written();
     void fetch_later(Duration delay);
     void forget_preparation();
     void fill();
@@ -138,8 +141,10 @@ private:
     VolumesPlan volumes_;
     IdMap ids_;                                     // Of the pod's users.
     std::map<std::string, std::uint64_t> written_;  // Hashes of its files, by path.
-    int fetching_ = 0;                              // Requests under way.
-    bool preparing_ = false;                        // Until all of them are answered.
+    std::vector<std::function<void()>> to_fetch_;
+    std::size_t incoming_bytes_ = 0;
+    bool fetching_ = false;
+    bool preparing_ = false;  // Until all of them are answered.
     bool filling_ = false;
     int preparations_ = 0;  // Those that were begun, and not those that came to their end.
     Loop::TimerId fetch_timer_{};

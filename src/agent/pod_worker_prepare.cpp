@@ -26,6 +26,8 @@ using api::Value;
 
 constexpr Duration kRetry = seconds(2);
 constexpr Duration kRefresh = seconds(60);
+/// What a pod refers to, as it is answered; the pods of a node hold it all at once after a restart.
+constexpr std::size_t kSourcesLimit = 32 << 20;
 
 /// Makes a hostPath what its type says, where it may be written; gives what is wrong with it.
 std::string check_machine_path(const VolumePlan& volume) {
@@ -83,36 +85,48 @@ void PodWorker::prepare() {
                      }));
 }
 
+/// One after the other: a pod may refer to very many, and each answer is held until all are there.
 void PodWorker::fetch() {
-    if (fetching_ > 0 || filling_) return;  // One is under way: its end does for all who wait.
-    const SourcesNeeded needed = sources_needed(object_->value);
+    if (fetching_ || filling_) return;  // One is under way: its end does for all who wait.
+    fetching_ = true;
     incoming_ = {};
-    fetching_ = 1;
-    for (const std::string& name : needed.config_maps)
-        fetch_object("configmaps", name);
-    for (const std::string& name : needed.secrets)
-        fetch_object("secrets", name);
+    incoming_bytes_ = 0;
+    to_fetch_.clear();
+    const SourcesNeeded needed = sources_needed(object_->value);
     for (const TokenRequest& request : needed.tokens)
-        fetch_token(request);
-    sources_.services = host_.services(object_->value["metadata"]["namespace"].text());
-    host_.loop.post(guarded([this] { fetched(); }));
+        to_fetch_.emplace_back([this, request] { fetch_token(request); });
+    for (const std::string& name : needed.secrets)
+        to_fetch_.emplace_back([this, name] { fetch_object("secrets", name); });
+    for (const std::string& name : needed.config_maps)
+        to_fetch_.emplace_back([this, name] { fetch_object("configmaps", name); });
+    fetch_next_later();
+}
+
+void PodWorker::fetch_next_later() {
+    host_.loop.post(guarded([this] { fetch_next(); }));
+}
+
+void PodWorker::fetch_next() {
+    if (to_fetch_.empty() || incoming_bytes_ > kSourcesLimit) return fetched();
+    const auto next = std::move(to_fetch_.back());
+    to_fetch_.pop_back();
+    next();
 }
 
 void PodWorker::fetch_object(const char* resource, const std::string& name) {
-    ++fetching_;
     const kube::Target target{{"", resource}, "v1"};
     const bool secret = resource == std::string("secrets");
     host_.transport.send(kube::get(target, object_->value["metadata"]["namespace"].text(), name),
                          guarded([this, name, secret](const net::Response& response) {
+                             if (response.body) incoming_bytes_ += response.body->size();
                              if (response.status == 200)
                                  (secret ? incoming_.secrets : incoming_.config_maps)[name] =
                                      kube::body_of(response);
-                             fetched();
+                             fetch_next_later();
                          }));
 }
 
 void PodWorker::fetch_token(const TokenRequest& request) {
-    ++fetching_;
     const kube::Target target{{"", "serviceaccounts"}, "v1"};
     Value spec = Value::object({{"expirationSeconds", request.expiration_seconds}});
     if (!request.audience.empty()) spec.set("audiences", Value::array({request.audience}));
@@ -134,14 +148,22 @@ void PodWorker::fetch_token(const TokenRequest& request) {
                              } else {
                                  incoming_.tokens[request] = token;
                              }
-                             fetched();
+                             if (response.body) incoming_bytes_ += response.body->size();
+                             fetch_next_later();
                          }));
 }
 
 void PodWorker::fetched() {
-    if (--fetching_ > 0) return;
-    sources_ = std::move(incoming_);
+    fetching_ = false;
+    const bool too_much = incoming_bytes_ > kSourcesLimit;
+    sources_ = too_much ? Sources{} : std::exchange(incoming_, {});
+    incoming_ = {};
+    sources_.services = host_.services(object_->value["metadata"]["namespace"].text());
     volumes_ = plan_volumes(object_->value, sources_, place());
+    if (too_much)
+        volumes_.problem =
+            "the ConfigMaps, Secrets and tokens that the pod refers to have more than " +
+            std::to_string(kSourcesLimit >> 20) + " MiB together";
     admit_machine_paths(volumes_, host_.options.host_paths);
     seen_.problem = volumes_.problem;
     try {
@@ -156,16 +178,20 @@ void PodWorker::fetched() {
 /// Writes what is not on the disk yet. The first time it also asks for the pod's users.
 void PodWorker::fill() {
     Machine::PodFiles wanted = files();
-    std::erase_if(wanted.files, [this](const Machine::PodFiles::File& file) {
+    std::map<std::string, std::uint64_t> hashes;
+    std::erase_if(wanted.files, [&](const Machine::PodFiles::File& file) {
+        const std::uint64_t hash = stable_hash(*file.content);
         const auto known = written_.find(file.path);
-        return known != written_.end() && known->second == stable_hash(file.content);
+        if (known != written_.end() && known->second == hash) return true;
+        hashes[file.path] = hash;
+        return false;
     });
     // A pod that runs may have given its folders other modes and owners.
     if (seen_.prepared || seen_.sandbox == PodSeen::Sandbox::up) wanted.folders.clear();
     if (wanted.files.empty() && seen_.prepared) return filled();
     filling_ = true;
-    const auto told = [this, names = wanted.files, round = preparations_](
-                          const std::string& problem, const IdMap& ids) {
+    const auto told = [this, hashes, round = preparations_](const std::string& problem,
+                                                            const IdMap& ids) {
         filling_ = false;
         if (seen_.sandbox == PodSeen::Sandbox::gone) return;
         if (round != preparations_) return fill();  // The answer is that of an ended holder.
@@ -176,8 +202,8 @@ void PodWorker::fill() {
                 written_.clear();
                 return fill();
             }
-            for (const Machine::PodFiles::File& file : names)
-                written_[file.path] = stable_hash(file.content);
+            for (const auto& [path, hash] : hashes)
+                written_[path] = hash;
         }
         seen_.problem = problem;
         filled();
@@ -189,6 +215,7 @@ void PodWorker::filled() {
     if (seen_.problem.empty()) {
         seen_.prepared = true;
         check_containers();
+        drop_what_is_written();
     } else if (seen_.problem != told_problem_) {
         record("Warning", "FailedMount", seen_.problem);
     }
@@ -202,6 +229,18 @@ void PodWorker::filled() {
     else if (has_files(volumes_))
         fetch_later(kRefresh);
     step();
+}
+
+/// What is needed again is what containers have variables of; for the rest all is fetched anew.
+void PodWorker::drop_what_is_written() {
+    for (VolumePlan& volume : volumes_.volumes)
+        volume.files = {};
+    const SourcesNeeded needed = sources_of_variables(object_->value);
+    std::erase_if(sources_.config_maps,
+                  [&](const auto& each) { return !needed.config_maps.contains(each.first); });
+    std::erase_if(sources_.secrets,
+                  [&](const auto& each) { return !needed.secrets.contains(each.first); });
+    sources_.tokens.clear();
 }
 
 /// One that is missing may come; config maps, secrets and tokens change while their pod runs, and
@@ -226,10 +265,10 @@ Machine::PodFiles PodWorker::files() const {
     files.ns = pod["metadata"]["namespace"].text();
     files.ids = ids_wanted(pod);
     files.folders = {{"etc"}, {"volumes"}};
-    files.files = {
-        {"etc/resolv.conf", resolv_text(pod, read_file("/etc/resolv.conf").value_or(""))},
-        {"etc/hosts", hosts_text(pod, address_)},
-        {"etc/hostname", hostname_of(pod) + "\n"}};
+    files.files = {{"etc/resolv.conf",
+                    make_bytes(resolv_text(pod, read_file("/etc/resolv.conf").value_or("")))},
+                   {"etc/hosts", make_bytes(hosts_text(pod, address_))},
+                   {"etc/hostname", make_bytes(hostname_of(pod) + "\n")}};
     for (const VolumePlan& volume : volumes_.volumes) {
         if (volume.kind == VolumePlan::Kind::machine_path) continue;
         const std::string path = "volumes/" + volume.name;

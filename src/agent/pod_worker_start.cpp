@@ -28,7 +28,7 @@ RootPlan PodWorker::make_root(const Value& container, const ImageMapping& image,
     root.home = host_.home;
     const bool mapped = !image.environment.empty();
     root.working_directory =
-        expand(container["workingDir"].text_or(mapped ? host_.home : "/"), variables);
+        expand(container["workingDir"].text_or(mapped ? host_.home : "/"), variables, kPathLimit);
     root.read_only = container["securityContext"]["readOnlyRootFilesystem"].boolean_or(false);
     root.accelerators = asks_for_accelerators(container);
     root.hidden = {host_.options.data_directory};
@@ -74,6 +74,7 @@ void PodWorker::start_run(const std::string& name) {
     const ImageMapping* image = find_mapping(host_.options.images, image_name);
     const Environment environment =
         make_environment(object_->value, container, sources_, place_of(name), *image);
+    if (!environment.problem.empty()) throw Error(Reason::invalid, environment.problem);
     const std::string own = directory() + "/containers/" + name;
     const std::string run = own + "/" + std::to_string(seen.attempt);
 

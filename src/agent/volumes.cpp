@@ -14,11 +14,43 @@ using api::Value;
 
 constexpr int kUsualMode = 0644;
 
-/// Fills one volume of files from its sources.
+/// Beside its content and its name: what stands for it here, and a node of the disk.
+constexpr std::size_t kFileCost = 256;
+
+/// The keys of config maps and secrets, each made once however many files are made of it.
+class Contents {
+public:
+    explicit Contents(std::size_t room) : room_(room) {}
+
+    const SourceIndex::Entries& entries_of(const Value& object) { return index_.of(object); }
+    /// Null when there is no such key.
+    Bytes of(const Value& object, std::string_view key) {
+        const SourceEntry* entry = index_.find(object, key);
+        if (!entry) return nullptr;
+        const auto [known, added] = made_.try_emplace(entry);
+        if (!added) return known->second;
+        if (auto value = entry->bytes()) known->second = make_bytes(std::move(*value));
+        return known->second;
+    }
+    /// False when the files of the pod would have more than they may.
+    bool take(std::size_t size) {
+        if (size > room_) return false;
+        room_ -= size;
+        return true;
+    }
+
+private:
+    SourceIndex index_;
+    std::map<const SourceEntry*, Bytes> made_;
+    std::size_t room_;
+};
+
+/// Fills one volume of files from its sources; stops making files when the pod's have too much.
 class FilesMaker {
 public:
-    FilesMaker(const Value& pod, const Sources& sources, const PodPlace& place, int mode)
-        : pod_(pod), sources_(sources), place_(place), mode_(mode) {}
+    FilesMaker(const Value& pod, const Sources& sources, const PodPlace& place, Contents& contents,
+               int mode)
+        : pod_(pod), sources_(sources), place_(place), contents_(contents), mode_(mode) {}
 
     void add_object(const Value& source, const std::string& name, const char* kind,
                     const std::map<std::string, Value>& known);
@@ -34,9 +66,23 @@ private:
         return static_cast<int>(item["mode"].integer_or(mode_));
     }
 
+    /// False: no more fits.
+    bool add(const std::string& path, Bytes content, int mode) {
+        if (!contents_.take(path.size() + content->size() + kFileCost)) {
+            problem = "the files of the pod's volumes have more than " +
+                      std::to_string(kFilesLimit >> 20) +
+                      " MiB together; put data of this size into a hostPath, or have the pod "
+                      "fetch it into an emptyDir";
+            return false;
+        }
+        files.push_back({path, std::move(content), mode});
+        return true;
+    }
+
     const Value& pod_;
     const Sources& sources_;
     const PodPlace& place_;
+    Contents& contents_;
     int mode_;
 };
 
@@ -46,22 +92,23 @@ void FilesMaker::add_object(const Value& source, const std::string& name, const 
     const auto found = known.find(name);
     if (found == known.end()) {
         if (name == "kube-root-ca.crt" && !place_.certificate_authority_pem.empty()) {
-            files.push_back({"ca.crt", place_.certificate_authority_pem, mode_});
+            add("ca.crt", make_bytes(place_.certificate_authority_pem), mode_);
         } else if (!optional) {
             problem = std::string(kind) + " \"" + name + "\" not found";
         }
         return;
     }
     if (!source.has("items")) {
-        for (auto& [key, value] : entries_of(found->second))
-            files.push_back({key, value, mode_});
+        for (const auto& [key, entry] : contents_.entries_of(found->second))
+            if (const Bytes content = contents_.of(found->second, key))
+                if (!add(std::string(key), content, mode_)) return;
         return;
     }
     for (const Value& item : source["items"].items()) {
         const std::string key = item["key"].text();
-        if (auto value = entry_of(found->second, key))
-            files.push_back({item["path"].text(), std::move(*value), mode_of(item)});
-        else if (!optional)
+        if (const Bytes content = contents_.of(found->second, key)) {
+            if (!add(item["path"].text(), content, mode_of(item))) return;
+        } else if (!optional)
             problem = "references non-existent " +
                       std::string(kind == std::string("secret") ? "secret" : "config") +
                       " key: " + key;
@@ -74,9 +121,9 @@ void FilesMaker::add_fields(const Value& source) {
         const auto value = item.has("fieldRef")
                                ? field_value(pod_, place_, path)
                                : resource_value(pod_, place_, item["resourceFieldRef"], "");
-        if (value)
-            files.push_back({item["path"].text(), *value, mode_of(item)});
-        else
+        if (value) {
+            if (!add(item["path"].text(), make_bytes(*value), mode_of(item))) return;
+        } else
             problem = "downward API: there is no " +
                       (path.empty() ? item["resourceFieldRef"]["resource"].text() : path);
     }
@@ -86,7 +133,7 @@ void FilesMaker::add_token(const Value& source) {
     const TokenRequest request{source["audience"].text(),
                                source["expirationSeconds"].integer_or(3600)};
     if (const auto found = sources_.tokens.find(request); found != sources_.tokens.end()) {
-        files.push_back({source["path"].text(), found->second, mode_});
+        add(source["path"].text(), make_bytes(found->second), mode_);
         return;
     }
     const auto why = sources_.token_problems.find(request);
@@ -118,7 +165,7 @@ std::string text_of_source(const Value& volume) {
 }
 
 VolumePlan plan_volume(const Value& pod, const Value& volume, const Sources& sources,
-                       const PodPlace& place, std::string& problem) {
+                       const PodPlace& place, Contents& contents, std::string& problem) {
     VolumePlan plan;
     plan.name = volume["name"].text();
     const auto mode_in = [&volume](const char* source) {
@@ -145,7 +192,7 @@ VolumePlan plan_volume(const Value& pod, const Value& volume, const Sources& sou
                          : volume.has("secret")      ? "secret"
                          : volume.has("downwardAPI") ? "downwardAPI"
                                                      : "projected";
-    FilesMaker maker(pod, sources, place, mode_in(source));
+    FilesMaker maker(pod, sources, place, contents, mode_in(source));
     if (volume.has("configMap"))
         maker.add_object(volume["configMap"], volume["configMap"]["name"].text(), "configmap",
                          sources.config_maps);
@@ -194,9 +241,10 @@ VolumesPlan plan_volumes(const Value& pod, const Sources& sources, const PodPlac
     VolumesPlan plan;
     plan.problem = name_problem(pod["spec"]);
     if (!plan.problem.empty()) return plan;
+    Contents contents(kFilesLimit);
     for (const Value& volume : pod["spec"]["volumes"].items()) {
         std::string problem;
-        plan.volumes.push_back(plan_volume(pod, volume, sources, place, problem));
+        plan.volumes.push_back(plan_volume(pod, volume, sources, place, contents, problem));
         for (const VolumeFile& file : plan.volumes.back().files)
             if (file.path.empty() || leaves(file.path))
                 problem = "path \"" + file.path + "\" leaves the volume";
@@ -246,7 +294,8 @@ std::vector<BindMount> plan_mounts(const Value& container, const VolumesPlan& vo
         if (of_machine && !volume->machine_inside.empty())
             bind.inside.push_back(volume->machine_inside);
         std::string sub_path = mount["subPath"].text();
-        if (mount.has("subPathExpr")) sub_path = expand(mount["subPathExpr"].text(), variables);
+        if (mount.has("subPathExpr"))
+            sub_path = expand(mount["subPathExpr"].text(), variables, kPathLimit);
         if (!sub_path.empty()) bind.inside.push_back(sub_path);
         bind.read_only = mount["readOnly"].boolean_or(false) ||
                          volume->kind == VolumePlan::Kind::files ||

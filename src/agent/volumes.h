@@ -9,12 +9,16 @@
 #include "agent/pod_sources.h"
 #include "agent/root_plan.h"
 #include "api/value.h"
+#include "base/bytes.h"
 
 namespace muster::agent {
 
+/// What the files of a pod's volumes have together, with their names and what each costs beside.
+constexpr std::size_t kFilesLimit = 16 << 20;
+
 struct VolumeFile {
     std::string path;  // Inside the volume.
-    std::string content;
+    Bytes content;     // Files of one key share it.
     int mode = 0644;
 };
 

@@ -349,6 +349,69 @@ def test_f25_a_port_that_is_not_read(muster, door):
     check(memory, others)
 
 
+def waiting(muster, pod: str) -> dict:
+    statuses = muster.get("pod", pod)["status"].get("containerStatuses") or [{}]
+    return statuses[0].get("state", {}).get("waiting", {})
+
+
+def test_variables_that_double(muster):
+    variables = [{"name": "V0", "value": "1234567890"}]
+    variables += [{"name": f"V{i}", "value": f"$(V{i - 1})$(V{i - 1})"} for i in range(1, 29)]
+    memory = Memory(muster.process)
+    before = memory.peak_mb()
+    with Others(muster) as others:
+        muster.apply(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "doubles"}, "spec": {"containers": [
+            {"name": "c", "image": "python:3.11", "command": ["true"], "env": variables}]}}))
+        muster.until("the pod says why", lambda: "longer than 131071 bytes" in waiting(muster, "doubles").get("message", ""))
+        others.ask_once()
+    assert waiting(muster, "doubles")["reason"] == "CreateContainerConfigError"
+    assert memory.peak_mb() - before < 64
+    check(memory, others)
+
+
+def test_a_key_that_is_a_thousand_files(muster, door):
+    muster.apply(json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}, "data": {"k": "x" * 900_000}}))
+    memory = Memory(muster.process)
+    before = memory.peak_mb()
+    with Others(muster) as others:
+        muster.apply(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "files"}, "spec": {
+            "volumes": [{"name": "v", "configMap": {"name": "large", "items": [{"key": "k", "path": f"f{i}"} for i in range(1000)]}}],
+            "containers": [{"name": "c", "image": "python:3.11", "command": ["true"], "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]}}))
+        muster.until("an event says why", lambda: "have more than 16 MiB together" in muster.run("get", "events", "-o", "json").stdout)
+        others.ask_once()
+    assert memory.peak_mb() - before < 64
+    check(memory, others)
+
+
+PRINTS = """
+import sys, time
+for i in range(sized): sys.stdout.write(f'{i} ' + 'x' * 1000 + chr(10))
+sys.stdout.flush()
+time.sleep(100000)
+"""
+
+
+@pytest.mark.parametrize("more", ["", "?follow=1", "?tailLines=25000", "?follow=1&tailLines=25000"])
+def test_logs_that_nobody_takes(muster, door, more):
+    lines = 30_000
+    if muster.run("get", "pod", "prints", check=False).returncode != 0:
+        run_pod(muster, "prints", PRINTS.replace("sized", str(lines)))
+    muster.until("all is printed", lambda: muster.run("logs", "prints", "--tail=1").stdout.startswith(f"{lines - 1} "))
+    memory = Memory(muster.process)
+    before = memory.peak_mb()
+    token = user_of(muster, "default", "admin")
+    with Others(muster) as others:
+        connections = lists(door, token, connections=6, streams=10, path="/api/v1/namespaces/default/pods/prints/log" + more)
+        assert statuses_of(connections, 2) == 60
+        others.ask_once()
+        for connection in connections:
+            connection.close()
+    assert memory.peak_mb() - before < 96
+    check(memory, others)
+    said = muster.run("logs", "prints").stdout.splitlines()
+    assert [line.split()[0] for line in said] == [str(i) for i in range(lines)]
+
+
 def test_a_host_that_is_missing_or_there_twice_and_a_folded_field_are_refused(muster, door):
     for text in (b"GET /readyz HTTP/1.1\r\n\r\n", b"GET /readyz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
                  b"GET /readyz HTTP/1.1\r\nHost: a\r\nX: y\r\n z\r\n\r\n"):
