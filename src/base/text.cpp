@@ -235,6 +235,17 @@ std::size_t utf8_length(std::string_view text) {
     return bad ? 0 : length;
 }
 
+std::string_view utf8_prefix(std::string_view text, std::size_t most) {
+    if (text.size() <= most) return text;
+    std::size_t end = most;
+    const auto continues = [&](std::size_t at) {
+        return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+    };
+    while (end > 0 && most - end < 3 && continues(end))
+        --end;
+    return text.substr(0, end);
+}
+
 bool is_utf8(std::string_view text) {
     while (!text.empty()) {
         const std::size_t length = utf8_length(text);

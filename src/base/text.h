@@ -50,4 +50,7 @@ std::size_t utf8_length(std::string_view text);
 /// The whole text is valid UTF-8.
 bool is_utf8(std::string_view text);
 
+/// The first bytes of the text, `most` of them or up to three less: no character is cut.
+std::string_view utf8_prefix(std::string_view text, std::size_t most);
+
 }  // namespace muster

@@ -111,4 +111,14 @@ TEST_CASE("label keys and values are good or bad as apimachinery has it") {
 }
 
 }  // namespace
+TEST_CASE("a prefix cuts no character") {
+    CHECK(utf8_prefix("abc", 3) == "abc");
+    CHECK(utf8_prefix("abc", 2) == "ab");
+    CHECK(utf8_prefix("a\u00e4b", 2) == "a");
+    CHECK(utf8_prefix("a\u00e4b", 3) == "a\u00e4");
+    CHECK(utf8_prefix("\U0001f600", 3).empty());
+    CHECK(utf8_prefix("\x80\x80\x80\x80\x80\x80", 5).size() == 2);  // No UTF-8 at all.
+    CHECK(utf8_prefix("ab", 0).empty());
+}
+
 }  // namespace muster

@@ -92,7 +92,9 @@ def test_each_kind_waits_starts_on_its_nodes_stops_and_ends(muster):
     patch(muster, "clusterqueue", "spacious", {"spec": {"stopPolicy": "HoldAndDrain"}})
     for name, job in named.items():
         muster.until(f"{name} is stopped", lambda name=name: not started(name))
-        assert [at(seen(name), f"{path}.{job.selector}") for path in job.templates] == [None] * len(job.templates), name
+        # Its templates change only once it has no pods any more.
+        muster.until(f"{name} has its own templates again",
+                     lambda name=name, job=job: all(at(seen(name), f"{path}.{job.selector}") is None for path in job.templates))
 
     patch(muster, "clusterqueue", "spacious", {"spec": {"stopPolicy": "None"}})
     for name, job in named.items():

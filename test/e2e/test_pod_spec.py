@@ -56,6 +56,17 @@ def test_run_as_user_and_group_are_obeyed(muster):
     assert output(muster, "somebody").split() == ["1234", "2345", "written"]
 
 
+def test_a_pod_has_the_variables_of_its_namespaces_services(muster):
+    muster.apply("{apiVersion: v1, kind: Service, metadata: {name: my-db}, spec: {ports: [{name: sql, port: 5432}]}}")
+    script = "env | grep ^MY_DB | sort"
+    muster.apply(pod("linked", script))
+    muster.apply(pod("unlinked", script, "enableServiceLinks: false"))
+    address = muster.get("service", "my-db")["spec"]["clusterIP"]
+    assert f"MY_DB_SERVICE_HOST={address}" in output(muster, "linked").split()
+    assert "MY_DB_SERVICE_PORT_SQL=5432" in output(muster, "linked").split()
+    assert output(muster, "unlinked") == ""
+
+
 def test_run_as_non_root_without_a_user_is_not_root(muster):
     muster.apply(pod("no-root", "id -u", "securityContext: {runAsNonRoot: true}"))
     assert output(muster, "no-root").strip() == "1000"

@@ -6,6 +6,7 @@
 
 #include "api/json.h"
 #include "api/owner.h"
+#include "base/text.h"
 #include "control/ray/auth.h"
 
 namespace muster::control::ray {
@@ -133,6 +134,13 @@ bool missed_deadline(JobPass& pass, Deadline which) {
     return false;
 }
 
+std::string message_of_dashboard(std::string_view text) {
+    constexpr std::size_t most = 32 << 10;  // As long as the message of a condition may be.
+    const std::string_view kept = utf8_prefix(text, most);
+    if (kept.size() == text.size()) return std::string(text);
+    return std::string(kept) + "... (" + std::to_string(text.size()) + " bytes)";
+}
+
 std::string status_call_id(const JobPass& pass) {
     return "rayjob-status/" + pass.job.uid + "/" + pass.text("jobId");
 }
@@ -154,11 +162,14 @@ RayState poll(JobPass& pass) {
             const Value& body = std::get<api::Parsed>(parsed).value;
             state.known = true;
             state.status = body["status"].text();
-            state.message = body["message"].text();
+            state.message = message_of_dashboard(body["message"].text());
             Value info = Value::object();
             for (const char* field : {"start_time", "end_time"}) {
                 if (!body[field].is_number()) continue;
-                const Time time{static_cast<std::int64_t>(body[field].as_real()) * 1'000'000};
+                const double milliseconds_since_epoch = body[field].as_real();
+                // What the dashboard says is the user's own: any number may come.
+                if (!(milliseconds_since_epoch >= 0 && milliseconds_since_epoch < 9e12)) continue;
+                const Time time{static_cast<std::int64_t>(milliseconds_since_epoch) * 1'000'000};
                 info.set(std::string_view(field) == "start_time" ? "startTime" : "endTime",
                          to_rfc3339(time));
             }

@@ -68,6 +68,9 @@ RayState poll(JobPass& pass);
 std::string status_call_id(const JobPass& pass);
 std::string submit_call_id(const JobPass& pass);
 
+/// What the dashboard said, cut to what an object can carry: it may be megabytes.
+std::string message_of_dashboard(std::string_view text);
+
 /// Sets jobDeploymentStatus with its reason and message; empty ones are removed.
 void set_deployment(JobPass& pass, std::string_view deployment, std::string_view reason = "",
                     const std::string& message = "");

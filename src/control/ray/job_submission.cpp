@@ -39,7 +39,8 @@ void submit_by_request(JobPass& pass) {
             post(pass);
         }
     } else {
-        fail(pass, "SubmissionFailed", "The Ray dashboard refused the job: " + body);
+        fail(pass, "SubmissionFailed",
+             "The Ray dashboard refused the job: " + message_of_dashboard(body));
     }
 }
 

@@ -90,6 +90,32 @@ TEST_CASE("a submitter that fails before Ray knows the job fails it") {
     CHECK(world.status()["reason"].text() == "SubmissionFailed");
 }
 
+TEST_CASE("what a dashboard says is cut to what an object can carry") {
+    World world;
+    world.message.assign(7'000'000, 'x');
+    world.put(rayjobs, digits());
+    world.rest();
+    world.dashboard = "FAILED";
+    world.make_cluster_ready();
+    world.end_submitter("Failed");
+    world.later(seconds(2));
+    CHECK(world.deployment() == "Failed");
+    const std::string message = world.status()["message"].text();
+    CHECK(message.ends_with("x... (7000000 bytes)"));
+    CHECK(message.size() < 33'000);
+    CHECK(!world.status().has("rayJobInfo"));  // Its times are none.
+
+    World refused;
+    refused.message.assign(7'000'000, 'x');
+    refused.put(rayjobs, digits(R"("submissionMode":"HTTPMode",)"));
+    refused.rest();
+    refused.dashboard = "unknown";
+    refused.make_cluster_ready();
+    refused.later(seconds(2));
+    CHECK(refused.deployment() == "Failed");
+    CHECK(refused.status()["message"].text().size() < 33'000);
+}
+
 TEST_CASE("a failed application is tried again on a new cluster while the limit allows") {
     World world;
     world.put(rayjobs, digits(R"("backoffLimit":1,)"));

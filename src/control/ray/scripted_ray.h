@@ -40,6 +40,7 @@ struct World {
     Time now{1'700'000'000'000'000'000};
     int version = 100;
     std::string dashboard;  // Status of the Ray job; empty: unreachable; "unknown": 404.
+    std::string message = "as told";
     std::vector<std::string> asked;
 
     void put(const api::GroupResource& resource, Value value) {
@@ -58,7 +59,8 @@ struct World {
         auto object = std::make_shared<kube::Object>();
         object->key = {{"muster.internal", "calls"}, "", call.id};
         const int code = dashboard.empty() ? 0 : dashboard == "unknown" ? 404 : 200;
-        const std::string body = R"({"status":")" + dashboard + R"(","message":"as told"})";
+        const std::string body = R"({"status":")" + dashboard + R"(","message":")" + message +
+                                 R"(","start_time":1e300,"end_time":-1})";
         object->value =
             Value::object({{"status", code}, {"body", body}, {"at", to_rfc3339_micro(now)}});
         cache.put(object);
