@@ -80,6 +80,19 @@ void read_event_bounds(const std::string& path, const Value& events, Config& con
     }
 }
 
+void read_object_bounds(const std::string& path, const Value& objects, Config& config) {
+    if (objects.is_null()) return;
+    constexpr std::int64_t least = 1 << 20;
+    constexpr std::int64_t most = std::int64_t{1} << 40;
+    const Value& bound = objects["maxBytesPerNamespace"];
+    if (!objects.is_object() || objects.size() != 1 || !bound.is_integer() ||
+        bound.as_integer() < least || bound.as_integer() > most) {
+        refuse(path, "objects has maxBytesPerNamespace, a number between " + std::to_string(least) +
+                         " and " + std::to_string(most));
+    }
+    config.bytes_per_namespace = static_cast<std::size_t>(bound.as_integer());
+}
+
 void read_limits(const std::string& path, const Value& document, Config& config) {
     const Value& limit = document["podPidsLimit"];
     if (!limit.is_null()) {
@@ -88,6 +101,7 @@ void read_limits(const std::string& path, const Value& document, Config& config)
         config.pids_limit = limit.as_integer();
     }
     read_event_bounds(path, document["events"], config);
+    read_object_bounds(path, document["objects"], config);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct Config {
     std::optional<std::int64_t> pids_limit;   // Processes and threads of a pod.
     api::PodSecurityConfiguration pod_security;
     apiserver::EventBounds event_bounds;
+    std::optional<std::size_t> bytes_per_namespace;  // Of objects; absent: by the memory.
 };
 
 /// Reads the text of the file `path` (named in errors). Beside what concerns the queues, Muster's
@@ -37,6 +38,7 @@ struct Config {
 ///     - {path: /data/scratch, writable: true}
 ///     podPidsLimit: 4096
 ///     events: {maxCount: 50000, maxBytes: 67108864}
+///     objects: {maxBytesPerNamespace: 1073741824}
 ///     podSecurity:   # Kubernetes' PodSecurityConfiguration; this is what is usual.
 ///       defaults: {enforce: baseline, warn: baseline}
 ///       exemptions: {namespaces: [kube-system]}

@@ -84,6 +84,18 @@ TEST_CASE("Events are bounded by number and bytes") {
     CHECK(problem("[]").find("events has maxCount and maxBytes") != std::string::npos);
 }
 
+TEST_CASE("the objects of a namespace are bounded by bytes") {
+    CHECK_FALSE(parse_config("file", own).bytes_per_namespace);
+    const Config given =
+        parse_config("file", std::string(own) + "objects: {maxBytesPerNamespace: 4194304}\n");
+    CHECK(given.bytes_per_namespace == 4 << 20);
+    for (const char* wrong : {"{maxBytesPerNamespace: 1Gi}", "{maxBytesPerNamespace: 7}", "[]",
+                              "{}", "{maxBytesPerNamespace: 4194304, max: 1}"})
+        CHECK(problem_of(std::string(own) + "objects: " + wrong + "\n")
+                  .find("objects has maxBytesPerNamespace, a number between 1048576 and ") !=
+              std::string::npos);
+}
+
 TEST_CASE("what is wrong is named with what is allowed") {
     CHECK(problem_of(std::string(own) + "images: [{pattern: a, folder: b}]\n")
               .find("no such field \"folder\"") != std::string::npos);

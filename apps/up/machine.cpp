@@ -54,12 +54,20 @@ std::string gpus_text() {
     return count == 0 ? "" : ",nvidia.com/gpu=" + std::to_string(count);
 }
 
+long long memory_kibibytes() {
+    return static_cast<long long>(sysconf(_SC_PHYS_PAGES)) * (sysconf(_SC_PAGE_SIZE) / 1024);
+}
+
 }  // namespace
+
+std::size_t usual_bytes_per_namespace() {
+    return std::max(std::size_t{256} << 20,
+                    static_cast<std::size_t>(memory_kibibytes()) * 1024 / 16);
+}
 
 std::string machine_declaration() {
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    const long long kibibytes =
-        static_cast<long long>(sysconf(_SC_PHYS_PAGES)) * (sysconf(_SC_PAGE_SIZE) / 1024);
+    const long long kibibytes = memory_kibibytes();
     return machine_name() + ":cpu=" + std::to_string(cpus) +
            ",memory=" + std::to_string(kibibytes) + "Ki,pods=110" + gpus_text();
 }

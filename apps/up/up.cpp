@@ -239,6 +239,8 @@ void Parts::make_server() {
     options.metrics = metrics_;
     options.pod_security = prepared_.config.pod_security;
     options.event_bounds = prepared_.config.event_bounds;
+    options.object_bounds.bytes_per_namespace =
+        prepared_.config.bytes_per_namespace.value_or(usual_bytes_per_namespace());
     add_process_metrics(metrics_);
     server_ = std::make_unique<apiserver::Server>(*store_, state_loop_, std::move(options));
     if (network_.users().kind == agent::PodUsers::shared && !options_.allow_shared_uid) {

@@ -87,9 +87,7 @@ void trim_events(Context& context) {
     }
 }
 
-/// Null bytes: it is not there.
-void count_event(Context& context, std::string_view key, const Bytes& before, const Bytes& after) {
-    if (!is_event(key)) return;
+void count_event(Context& context, const Bytes& before, const Bytes& after) {
     EventTotals& totals = context.event_totals;
     totals.events += std::size_t{after ? 1U : 0U};
     totals.events -= std::size_t{before ? 1U : 0U};
@@ -101,6 +99,12 @@ void count_event(Context& context, std::string_view key, const Bytes& before, co
         context.trims_events = false;
         trim_events(context);
     });
+}
+
+/// Null bytes: it is not there.
+void count(Context& context, std::string_view key, const Bytes& before, const Bytes& after) {
+    if (is_event(key)) return count_event(context, before, after);
+    context.totals.count(place_of(key).ns, before, after);
 }
 
 /// What comes back when somebody removes it with all the others: by one pods find the API server,
@@ -169,7 +173,7 @@ void commit_put(Context& context, const api::Kind& kind, api::Value object,
     committed.revision = revision;
     context.fresh_trees[revision] = committed.object;
     update_indexes(context, key, *committed.object, revision, context.loop.now());
-    if (is_event(key)) count_event(context, key, context.store.newest(key).value, committed.bytes);
+    count(context, key, expected == 0 ? nullptr : context.store.newest(key).value, committed.bytes);
     const store::Staged staged = context.store.stage(
         std::move(key), committed.bytes, expected,
         [&context, alive = std::weak_ptr<int>(context.alive), committed, then = std::move(done)] {
@@ -187,7 +191,7 @@ void commit_remove(Context& context, const api::Kind& kind, std::string_view ns,
     const store::Revision revision = context.store.next_revision();
     std::string key = key_of(kind, ns, name);
     update_indexes(context, key, {}, revision, context.loop.now());
-    if (is_event(key)) count_event(context, key, context.store.newest(key).value, nullptr);
+    count(context, key, context.store.newest(key).value, nullptr);
     const store::Staged staged = context.store.stage(
         std::move(key), nullptr, expected,
         [&context, alive = std::weak_ptr<int>(context.alive), revision, then = std::move(done),
@@ -217,7 +221,12 @@ void index_object(Context& context, const std::string& key, const api::Value& ob
         if (parsed && *parsed < event_time) event_time = *parsed;
     }
     update_indexes(context, key, object, revision, event_time);
-    if (is_event(key)) count_event(context, key, nullptr, context.store.newest(key).value);
+    if (is_event(key)) count_event(context, nullptr, context.store.newest(key).value);
+}
+
+void count_stored(Context& context) {
+    for (const store::Entry& entry : context.store.range("", "", std::size_t{1} << 30))
+        if (!is_event(entry.key)) count(context, entry.key, nullptr, entry.value);
 }
 
 void order_events(Context& context) {

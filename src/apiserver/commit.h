@@ -51,6 +51,10 @@ void when_durable(Context& context, store::Revision revision, std::function<void
 void index_object(Context& context, const std::string& key, const api::Value& object,
                   store::Revision revision);
 
+/// Counts what was read at the start for the namespaces that it is in; Events are counted as their
+/// index is told. Requires: nothing was written yet.
+void count_stored(Context& context);
+
 /// Puts the events that were read at the start in the order of their age, in which they go.
 /// Requires: all are told, and none was written yet.
 void order_events(Context& context);

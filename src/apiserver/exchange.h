@@ -122,6 +122,7 @@ struct Context {
     EventExpiries event_expiries;
     EventTotals event_totals;   // Staged writes included.
     bool trims_events = false;  // A timer for it runs.
+    ObjectTotals totals;        // Staged writes included.
 
     /// Trees of staged writes, so that watchers need not parse them again.
     std::map<store::Revision, std::shared_ptr<const api::Value>> fresh_trees;

@@ -204,6 +204,7 @@ Server::Server(store::Store& store, Loop& loop, Options options)
             index_stored(context, entry);
         }
     }
+    count_stored(context);
     order_events(context);
     expire_events(context);
 }

@@ -10,6 +10,7 @@
 #include "api/admission.h"
 #include "api/builtin/pod_security_config.h"
 #include "apiserver/event_bounds.h"
+#include "apiserver/object_bounds.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/random.h"
@@ -63,6 +64,7 @@ struct Options {
     /// ended.
     std::size_t watch_backlog_limit = 64 << 20;
     EventBounds event_bounds;
+    ObjectBounds object_bounds;
 };
 
 /// The server. Lives on one loop; requests, timers and store callbacks all arrive there.

@@ -23,6 +23,7 @@
 #include "apiserver/definitions.h"
 #include "apiserver/guarded_parts.h"
 #include "apiserver/metadata.h"
+#include "apiserver/namespace_room.h"
 #include "apiserver/patch_verb.h"
 #include "apiserver/review_of_write.h"
 #include "apiserver/status_error.h"
@@ -226,6 +227,8 @@ void store_new(Writing& writing) {
         return;
     }
     check_room(writing.context, Purpose::write);
+    check_namespace_room(writing.context, *writing.exchange, writing.kind, writing.object(),
+                         nullptr);
     commit_put(writing.context, writing.kind, std::move(writing.object()), 0,
                std::move(writing.answer));
 }
@@ -251,6 +254,7 @@ void store_changed(Writing& writing) {
         return;
     }
     check_room(context, purpose_of(object));
+    check_namespace_room(context, *writing.exchange, kind, object, newest.bytes);
     if (is_released(kind, object)) {
         Committed last;
         last.object = std::make_shared<const Value>(object);

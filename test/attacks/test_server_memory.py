@@ -383,6 +383,23 @@ def test_a_key_that_is_a_thousand_files(muster, door):
     check(memory, others)
 
 
+def test_a_pod_that_refers_to_very_much(muster):
+    for i in range(40):
+        muster.apply(json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"much-{i}"}, "data": {"k": "x" * 900_000}}))
+    volumes = [{"name": f"v{i}", "configMap": {"name": f"much-{i}"}} for i in range(40)]
+    memory = Memory(muster.process)
+    before = memory.peak_mb()
+    with Others(muster) as others:
+        muster.apply(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "refers"}, "spec": {
+            "volumes": volumes, "containers": [{"name": "c", "image": "python:3.11", "command": ["true"]}]}}))
+        muster.until("an event says why", lambda: "have more than 32 MiB together" in muster.run("get", "events", "-o", "json").stdout)
+        others.ask_once()
+    assert memory.peak_mb() - before < 200
+    check(memory, others)
+    for i in range(40):
+        muster.run("delete", "configmap", f"much-{i}", "--wait=false")
+
+
 PRINTS = """
 import sys, time
 for i in range(sized): sys.stdout.write(f'{i} ' + 'x' * 1000 + chr(10))

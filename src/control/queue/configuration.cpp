@@ -107,14 +107,14 @@ void read_own(Reading& reading, const Value& document, const api::YamlLines& lin
         reading.faults.push_back({lines.of(field), field, why});
     };
     for (const auto& [name, value] : document.members()) {
-        static const std::set<std::string_view> known = {
-            "apiVersion", "kind",         "images", "appWrappers",
-            "hostPaths",  "podPidsLimit", "events", "podSecurity"};
+        static const std::set<std::string_view> known = {"apiVersion",  "kind",      "images",
+                                                         "appWrappers", "hostPaths", "podPidsLimit",
+                                                         "events",      "objects",   "podSecurity"};
         if (!known.contains(name))
-            wrong(
-                name,
-                "unknown field; there are appWrappers, events, hostPaths, images, podPidsLimit and "
-                "podSecurity");
+            wrong(name,
+                  "unknown field; there are appWrappers, events, hostPaths, images, objects, "
+                  "podPidsLimit and "
+                  "podSecurity");
     }
     const Value& section = document["appWrappers"];
     if (!section.is_null() && !section.is_object())

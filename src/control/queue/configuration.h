@@ -30,7 +30,7 @@ struct WrongConfiguration {
 ///   and values are faults. What Muster does not obey is among the warnings of the settings;
 /// - `muster.dev/v1alpha1`, kind Configuration: `appWrappers: {capacity: PerNode | Aggregate,
 ///   order: Priority | FIFO}`; `images`, `hostPaths`,
-///   `podPidsLimit` and `podSecurity` are of no interest here (apps/up/config.h).
+///   `objects`, `podPidsLimit` and `podSecurity` are of no interest here (apps/up/config.h).
 ///
 /// `gates` are those of the command line ("A=true,B=false"); giving some there and in the file is a
 /// fault.
