@@ -15,6 +15,7 @@
 #include "agent/files.h"
 #include "agent/pipe_reading.h"
 #include "agent/root_plan.h"
+#include "agent/steady_time.h"
 #include "agent/unix_socket.h"
 #include "base/text.h"
 
@@ -26,7 +27,7 @@ constexpr std::size_t kWatcherLimit = 8 << 20;  // A watcher that is slower than
 constexpr std::size_t kReadLimit = 1 << 20;  // Of a stream in one turn; a usual pipe holds no more.
 constexpr std::size_t kLinesLimit = 64 << 10;  // Of a status: its lines are short and few.
 // A container whose processes are not gone by then leaves them to the pod's end.
-constexpr std::int64_t kEndMilliseconds = 10'000;
+constexpr Duration kEndTime = seconds(10);
 
 /// Writes what the pipe takes; false when the watcher is gone or too slow.
 bool pass(Descriptor& to, std::string& waiting, std::string_view more) {
@@ -76,12 +77,6 @@ std::vector<pid_t> descendants_of(pid_t ancestor) {
     }
     found.erase(found.begin());
     return found;
-}
-
-std::int64_t steady_milliseconds() {
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
 }  // namespace
@@ -194,13 +189,13 @@ void ContainerRun::signal(int number) const {
 /// looked for until there are none: it adopts all that lose their parents.
 void ContainerRun::end() const {
     if (pid <= 0) return;
-    const std::int64_t last = steady_milliseconds() + kEndMilliseconds;
+    const Time last = steady_now() + kEndTime;
     if (shares_processes() && kill_run_group(group)) {
-        while (holds_processes(group) && steady_milliseconds() < last)
+        while (holds_processes(group) && steady_now() < last)
             ::poll(nullptr, 0, 1);
     } else if (shares_processes()) {
         close_run_group(group);  // What is looked for makes no more of its kind meanwhile.
-        while (steady_milliseconds() < last) {
+        while (steady_now() < last) {
             const std::vector<pid_t> left = descendants_of(pid);
             if (left.empty()) break;
             for (const pid_t each : left)

@@ -6,6 +6,7 @@
 
 #include <sys/statvfs.h>
 
+#include "agent/steady_time.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -38,7 +39,7 @@ DiskKeeper::~DiskKeeper() {
 }
 
 void DiskKeeper::start() {
-    limits_checked_ = loop_.now();
+    limits_checked_ = steady_now();
     look();
 }
 
@@ -62,9 +63,9 @@ void DiskKeeper::look() {
         wait_.reset();
         uses_.clear();
     }
-    const bool due = loop_.now() - limits_checked_ >= kLimitsPeriod;
+    const bool due = steady_now() - limits_checked_ >= kLimitsPeriod;
     if (!measuring_ && (low || due)) {
-        limits_checked_ = loop_.now();
+        limits_checked_ = steady_now();
         std::vector<Pod> pods = pods_();
         if (!low) std::erase_if(pods, [](const Pod& pod) { return !has_disk_limits(pod.value); });
         if (!pods.empty()) measure(std::move(pods));
@@ -140,15 +141,15 @@ void DiskKeeper::evict_one(const std::map<std::string, PodDiskUse>& uses, const 
     // The space of a pod is freed a while after its end: until then nobody else is evicted for it.
     // A pod that ends for another reason, perhaps slowly, is no ground to wait.
     const std::vector<Pod> now = pods_();
-    const bool waits = wait_.waits(space, freeing_now(now), loop_.now());
-    if (waits || (space_evicted_ && loop_.now() - *space_evicted_ < kFreeingPeriod)) return;
+    const bool waits = wait_.waits(space, freeing_now(now), steady_now());
+    if (waits || (space_evicted_ && steady_now() - *space_evicted_ < kFreeingPeriod)) return;
     std::map<std::string, PodDiskUse> running;
     for (const Pod& pod : now)
         if (const auto use = uses.find(pod.uid); use != uses.end() && !pod.evicted)
             running.insert(*use);
     const auto eviction = evict_for_space(running, space);
     if (eviction) {
-        space_evicted_ = loop_.now();
+        space_evicted_ = steady_now();
         log_warning("agent", "the disk is nearly full: " + eviction->verdict.message);
         evict_(eviction->uid, eviction->verdict);
     }

@@ -53,7 +53,7 @@ struct Freeing {
 };
 
 /// Whether nobody is evicted for space although the disk is low: what is about to be free is
-/// enough, and it goes on. Asked at each look at the disk.
+/// enough, and it goes on. Asked after each measurement of the pods.
 class FreeingWait {
 public:
     /// No file is gone and no space is free in so long: nothing goes on.

@@ -60,14 +60,18 @@ private:
 void Maker::count(std::size_t size) {
     counted_ += size + 1 + sizeof(char*);
     if (counted_ > kWordsLimit)
-        fail("its variables, command and paths together are longer than " +
-             std::to_string(kWordsLimit) + " bytes, which is what Linux lets a program have");
+        fail(
+            "its variables, command and paths together are longer than " +
+            std::to_string(kWordsLimit) +
+            " bytes, which is what Linux lets a program have (a pod with enableServiceLinks: false "
+            "has no variables of services)");
 }
 
 void Maker::add(const std::string& name, std::string value) {
     if (name.size() + 1 + value.size() > kWordLimit)
-        fail("variable " + name.substr(0, kNameShown) + ": with its name it is longer than " +
-             std::to_string(kWordLimit) + " bytes, which is what Linux lets a variable be");
+        fail("variable " + std::string(utf8_prefix(name, kNameShown)) +
+             ": with its name it is longer than " + std::to_string(kWordLimit) +
+             " bytes, which is what Linux lets a variable be");
     count(name.size() + 1 + value.size());
     variables.set(name, std::move(value));
 }
@@ -211,7 +215,7 @@ std::string expand(std::string_view text, const Variables& variables, std::size_
     std::string out;
     const auto add = [&](std::string_view piece) {
         if (piece.size() > limit - out.size())
-            throw Error(Reason::invalid, "\"" + std::string(text.substr(0, kNameShown)) +
+            throw Error(Reason::invalid, "\"" + std::string(utf8_prefix(text, kNameShown)) +
                                              "\" with its variables is longer than " +
                                              std::to_string(limit) + " bytes");
         out += piece;

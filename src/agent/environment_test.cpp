@@ -7,6 +7,7 @@
 #include "agent/volumes.h"
 #include "api/json.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace muster::agent {
 
@@ -93,6 +94,10 @@ TEST_CASE("what is longer than Linux takes is not made") {
           std::string::npos);
     CHECK(problem_with("command", api::Value("$(A)$(A)")).find("longer than 131071") !=
           std::string::npos);
+    std::string letters;
+    for (int i = 0; i < 70'000; ++i)
+        letters += "\u00e4";
+    CHECK(is_utf8(problem_with("args", api::Value("x" + letters))));
     const api::Value mount = json(R"json({"subPathExpr":"$(A)"})json");
     CHECK(problem_with("volumeMounts", mount).find("than 4095") != std::string::npos);
 }

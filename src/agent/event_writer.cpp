@@ -2,6 +2,7 @@
 #include "agent/event_writer.h"
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "kube/request.h"
 
 namespace muster::agent {
@@ -45,7 +46,7 @@ void EventWriter::record(const api::Value& object, const PodEvent& event) {
                        {"involvedObject", involved},
                        {"type", event.type},
                        {"reason", event.reason},
-                       {"message", event.message.substr(0, kMessageLimit)},
+                       {"message", std::string(utf8_prefix(event.message, kMessageLimit))},
                        {"source", Value::object({{"component", writer}, {"host", host}})},
                        {"reportingComponent", writer},
                        {"reportingInstance", host},

@@ -34,7 +34,7 @@ ForwardTable::Piece ForwardTable::take() {
     return piece;
 }
 
-/// Gives the work that it was.
+/// Returns how many ports and pods it looked at.
 std::size_t ForwardTable::take_one(const std::string& ns, const std::string& service,
                                    Piece& piece) {
     Share& share = shares_[ns];

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/steady_time.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -250,8 +251,8 @@ void Forwarder::renew() {
             if (!known.listener) continue;
             loop_.unwatch(known.listener->watch);
             known.listener.reset();
-            known.changed = loop_.now();
-            wait(address, loop_.now());
+            known.changed = steady_now();
+            wait(address, steady_now());
         }
         come_back();
     });
@@ -279,8 +280,8 @@ void Forwarder::apply(ServiceForwards service) {
         now.ns = service.ns;
         now.service = service.name;
         now.behind = std::move(behind);
-        now.changed = loop_.now();
-        if (!now.listener) wait(address, loop_.now());
+        now.changed = steady_now();
+        if (!now.listener) wait(address, steady_now());
         own.push_back(address);
     }
     if (!own.empty()) by_service_[place] = std::move(own);
@@ -312,7 +313,7 @@ std::optional<Endpoint> Forwarder::next_due(std::string& turn) {
     for (std::size_t tries = waiting_.size(); tries > 0; --tries, ++list) {
         if (list == waiting_.end()) list = waiting_.begin();
         const auto [due, address] = *list->second.begin();
-        if (due > loop_.now()) continue;
+        if (due > steady_now()) continue;
         turn = list->first;
         list->second.erase(list->second.begin());
         if (list->second.empty()) waiting_.erase(list);
@@ -325,6 +326,7 @@ std::optional<Endpoint> Forwarder::next_due(std::string& turn) {
 /// Opens what somebody takes connections for by now, so much in one turn, and comes back for the
 /// rest.
 void Forwarder::look() {
+    looked_ = steady_now();
     for (std::size_t looks = 0; looks < kLooksOfTurn;) {
         const auto address = next_due(looked_last_);
         if (!address) break;
@@ -333,32 +335,35 @@ void Forwarder::look() {
     come_back();
 }
 
-/// To look at what is due first.
+/// Sets the timer for the address that is due first. Looks are `kPause` apart, and a timer that is
+/// set for an earlier time stays: very many changes must not put off every look.
 void Forwarder::come_back() {
-    if (looking_) loop_.cancel(*looking_);
-    looking_.reset();
     if (waiting_.empty()) return;
     Time next = waiting_.begin()->second.begin()->first;
     for (const auto& [ns, list] : waiting_)
         next = std::min(next, list.begin()->first);
-    looking_ = loop_.after(std::max(kPause, next - loop_.now()), [this] {
+    next = std::max(next, looked_ + kPause);
+    if (looking_ && looks_at_ <= next) return;
+    if (looking_) loop_.cancel(*looking_);
+    looks_at_ = next;
+    looking_ = loop_.after(std::max(Duration{}, next - steady_now()), [this] {
         looking_.reset();
         look();
     });
 }
 
-/// Gives how many pods were asked after.
+/// Returns how many pods were asked after.
 std::size_t Forwarder::look_once(const Endpoint& address) {
     Address& known = addresses_.at(address);
     const std::size_t count = std::min(known.behind.size(), kPodsOfLook);
     for (std::size_t asked = 1; asked <= count; ++asked) {
         const Endpoint& pod = known.behind[known.next++ % known.behind.size()];
         if (network_.takes(pod.ip, pod.port) == Network::Takes::no) continue;
-        if (!open(address, known)) wait(address, loop_.now() + kSlowLook);
+        if (!open(address, known)) wait(address, steady_now() + kSlowLook);
         return asked;
     }
-    const bool fresh = loop_.now() - known.changed < kFresh;
-    wait(address, loop_.now() + (fresh ? kQuickLook : kSlowLook));
+    const bool fresh = steady_now() - known.changed < kFresh;
+    wait(address, steady_now() + (fresh ? kQuickLook : kSlowLook));
     return count;
 }
 
@@ -387,9 +392,9 @@ bool Forwarder::open(const Endpoint& address, Address& known) {
 }
 
 void Forwarder::tell(const std::string& problem) {
-    if (problem == told_problem_ || loop_.now() < tell_next_) return;
+    if (problem == told_problem_ || steady_now() < tell_next_) return;
     told_problem_ = problem;
-    tell_next_ = loop_.now() + kTellPause;
+    tell_next_ = steady_now() + kTellPause;
     log_warning("agent", problem);
 }
 
@@ -399,8 +404,8 @@ void Forwarder::close(const Endpoint& address) {
     if (known == addresses_.end() || !known->second.listener) return;
     loop_.unwatch(known->second.listener->watch);
     known->second.listener.reset();
-    known->second.changed = loop_.now();
-    wait(address, loop_.now() + kQuickLook);
+    known->second.changed = steady_now();
+    wait(address, steady_now() + kQuickLook);
     come_back();
 }
 

@@ -68,6 +68,8 @@ private:
     std::map<std::string, std::set<std::pair<Time, Endpoint>>> waiting_;
     std::string looked_last_;  // The namespace whose turn was the last one.
     std::optional<Loop::TimerId> looking_;
+    Time looks_at_;  // When that timer ends.
+    Time looked_;
     Shares listeners_;
     Shares connections_;
     std::size_t turn_ = 0;

@@ -249,7 +249,7 @@ Holder::Given Holder::answer(int client, const std::string& text) {
     const std::vector<std::string_view> words = split(text, ' ');
     if (do_chore(client, words, text)) return Given::away;
     if (words[0] == "own") {
-        send_message(client, "ok " + about_itself());
+        send_message(client, "ok " + std::string(kHolderVersion) + " " + about_itself());
     } else if (words[0] == "pod" && words.size() > 1) {
         send_message(client, "ok " + std::to_string(start_pod(text.substr(4))));
     } else if (words[0] == "kill" && words.size() > 1) {

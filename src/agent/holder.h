@@ -2,17 +2,23 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace muster::agent {
+
+/// Changes with these requests, and with what a holder makes of the machine: one of another version
+/// is ended and made anew, for it outlives Muster.
+constexpr std::string_view kHolderVersion = "2";
 
 /// Runs the holder of `directory` ("<data>/agent") until it is told to end or nobody has come back
 /// for ten minutes. Says "ready", "busy" (another one holds this directory) or "error <sentence>"
 /// on `ready_fd`.
 ///
 /// It answers on directory/holder.sock, one message a request:
-///   own                    keeps the connection as a sign of life; answers "ok rootful|rootless
-///                          own|shared limits|nolimits SENTENCE\nWHY-SHARED": whether pods have
-///                          users of their own, whether limits are enforced, and why not
+///   own                    keeps the connection as a sign of life; answers "ok VERSION
+///                          rootful|rootless own|shared limits|nolimits SENTENCE\nWHY-SHARED":
+///                          whether pods have users of their own, whether limits are enforced,
+///                          and why not
 ///   dial IP PORT           "ok" with a socket that is connecting
 ///   listen IP PORT         "ok" with a listening socket
 ///   listen_udp IP PORT     "ok" with a bound socket

@@ -103,6 +103,7 @@ private:
     void push(const std::string& uid);
     void look_at_init(const std::string& uid);
     void give_up(const std::string& uid, const std::string& why);
+    void kill_init(const std::string& uid);
     void ask_command(const std::string& uid, const std::string& container,
                      const std::vector<std::string>& command, Duration timeout, Answered answered);
     void ask_http(const std::string& ip, const Handler& handler, Duration timeout,

@@ -2,9 +2,6 @@
 #include <cerrno>
 #include <utility>
 
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
-
 #include "agent/local_machine.h"
 #include "agent/run_report.h"
 #include "api/json.h"
@@ -23,12 +20,6 @@ constexpr int kMessagesAtOnce = 64;  // Of one pod; then it is another one's tur
 constexpr const char* kTooLong = "the command cannot be sent to the pod: it may have 64 KiB";
 constexpr const char* kBusy =
     "the pod's first process does not take commands as fast as they are asked for; try again later";
-
-/// How much of what was sent has not been read.
-std::size_t unread_of(int fd) {
-    int bytes = 0;
-    return ::ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
-}
 
 }  // namespace
 
@@ -95,7 +86,7 @@ void LocalMachine::close(const std::string& uid) {
         done(Descriptor(), "the pod has ended");
     if (sandbox.ended) return sandbox.ended();
     // An init that only closed the connection must not live on beside the one that follows.
-    if (sandbox.lost.empty()) network_.kill_pod(pod_directory(uid));
+    if (sandbox.lost.empty()) kill_init(uid);
     if (events_.lost)
         events_.lost(uid, sandbox.lost.empty() ? "the pod's first process was ended from outside"
                                                : sandbox.lost);
@@ -153,7 +144,7 @@ void LocalMachine::look_at_init(const std::string& uid) {
     if (found == sandboxes_.end()) return;
     Sandbox& sandbox = found->second;
     sandbox.next_look.reset();
-    const Outbox::Look look = sandbox.outbox.look(unread_of(sandbox.fd.get()));
+    const Outbox::Look look = sandbox.outbox.look(unread_bytes(sandbox.fd.get()));
     if (look == Outbox::Look::stuck)
         return give_up(uid, "the pod's first process took no message for " +
                                 std::to_string(Outbox::kStuckLooks) + " s, and was killed");
@@ -167,7 +158,21 @@ void LocalMachine::give_up(const std::string& uid, const std::string& why) {
     if (sandbox == sandboxes_.end() || !sandbox->second.lost.empty()) return;
     sandbox->second.lost = why;
     log_warning("agent", "pod " + uid + " is lost: " + why);
-    network_.kill_pod(pod_directory(uid));
+    kill_init(uid);
+}
+
+/// On the spawner's thread, as the holder may have other work; a new sandbox is made after it. A
+/// pod that was given up is tried again until its connection has ended.
+void LocalMachine::kill_init(const std::string& uid) {
+    const auto again = [this, uid, alive = std::weak_ptr<int>(alive_)] {
+        if (alive.expired()) return;
+        const auto sandbox = sandboxes_.find(uid);
+        if (sandbox != sandboxes_.end() && !sandbox->second.lost.empty()) kill_init(uid);
+    };
+    spawner_.post([this, again, directory = pod_directory(uid)] {
+        if (network_.kill_pod(directory)) return;
+        loop_.post([this, again] { loop_.after(kLookPeriod, again); });
+    });
 }
 
 std::string LocalMachine::exec(const std::string& uid, const std::string& container,

@@ -11,6 +11,7 @@
 
 #include "agent/log_file.h"
 #include "agent/log_format.h"
+#include "base/error.h"
 
 namespace muster::agent {
 
@@ -21,6 +22,12 @@ constexpr int kTries = 8;  // A rotation is some renames, and the next one is 10
 
 Descriptor open_part(const std::string& path) {
     return Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+}
+
+/// 0 where it cannot be told.
+std::int64_t size_of(int fd) {
+    struct stat status {};
+    return ::fstat(fd, &status) == 0 ? status.st_size : 0;
 }
 
 /// At most `size` bytes from the file's own place on.
@@ -89,12 +96,15 @@ std::string LogReader::read(std::size_t limit) {
 TailSearch::TailSearch(const std::string& path, std::int64_t lines) : path_(path), lines_(lines) {
     LogReader reader(path);
     for (bool more = reader.open_oldest(); more; more = reader.open_next()) {
-        parts_.emplace_back(::fcntl(reader.file_.get(), F_DUPFD_CLOEXEC, 0));
+        Descriptor copy(::fcntl(reader.file_.get(), F_DUPFD_CLOEXEC, 0));
+        if (!copy) throw Error(Reason::service_unavailable, "the server can open no more files");
+        parts_.push_back(std::move(copy));
         if (parts_.size() == static_cast<std::size_t>(LogFile::kParts)) break;
     }
     if (parts_.empty()) return;
-    end_ = ::lseek(parts_.back().get(), 0, SEEK_END);
+    end_ = size_of(parts_.back().get());
     if (lines_ > 0) return;
+    ::lseek(parts_.back().get(), end_, SEEK_SET);
     found_ = std::move(parts_.back());
     parts_.clear();
 }
@@ -112,16 +122,19 @@ bool TailSearch::step() {
         std::string_view(block).substr(std::min(first, end), end - std::min(first, end));
     if (const auto tail = start_of_tail(entries, lines_)) {
         ::lseek(fd, start + static_cast<std::int64_t>(first + *tail), SEEK_SET);
+        behind_ += static_cast<std::size_t>(end_ - start) - first - *tail;
         found_ = std::move(parts_.back());
         parts_.clear();
         return true;
     }
-    end_ = entries.empty() ? start : start + static_cast<std::int64_t>(first);
+    const std::int64_t next = entries.empty() ? start : start + static_cast<std::int64_t>(first);
+    behind_ += static_cast<std::size_t>(end_ - next);
+    end_ = next;
     if (start > 0) return false;
     ::lseek(fd, 0, SEEK_SET);  // The log begins here when there is no older part.
     found_ = std::move(parts_.back());
     parts_.pop_back();
-    if (!parts_.empty()) end_ = ::lseek(parts_.back().get(), 0, SEEK_END);
+    if (!parts_.empty()) end_ = size_of(parts_.back().get());
     return parts_.empty();
 }
 

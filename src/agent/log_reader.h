@@ -41,6 +41,8 @@ public:
 
     /// Looks at one more block. True once the place is found.
     bool step();
+    /// How many bytes are behind that place; what is written meanwhile is not among them.
+    std::size_t behind() const { return behind_; }
     /// A reader at that place.
     LogReader reader() &&;
 
@@ -49,6 +51,7 @@ private:
     std::vector<Descriptor> parts_;  // Those that are not yet searched, newest last.
     std::int64_t end_ = 0;           // Of what is not yet searched in the last of them.
     std::int64_t lines_;             // So many more are wanted.
+    std::size_t behind_ = 0;
     Descriptor found_;
 };
 

@@ -122,6 +122,15 @@ TEST_CASE("the last lines are found from the end, over blocks and parts") {
     for (const int lines : {1, 2, 150, 1043, 1044, 1045, 2999, 3000, 4000}) {
         CAPTURE(lines);
         CHECK(numbers_of(log.printed(log.tail(lines))) == numbers(std::max(0, 3000 - lines), 3000));
+        TailSearch search(log.path, lines);
+        while (!search.step()) {
+        }
+        const std::size_t behind = search.behind();
+        std::size_t read = 0;
+        LogReader reader = std::move(search).reader();
+        for (std::string text; !(text = reader.read(1 << 20)).empty();)
+            read += text.size();
+        CHECK(behind == read);
     }
     CHECK(log.printed(log.tail(0)).empty());
     log.add(3000, 3001, 100'000);  // Entries of 16 KiB: one line all the same.

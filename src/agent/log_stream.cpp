@@ -57,6 +57,7 @@ public:
         if (back_->client_gone()) return;
         if (search_) {
             if (!search_->step()) return again(Duration{});
+            left_ = search_->behind();
             reader_ = std::move(*search_).reader();
             search_.reset();
             search_ticket_.reset();
@@ -123,7 +124,7 @@ private:
     std::string path_;
     LogReader reader_;
     std::optional<TailSearch> search_;
-    std::size_t left_;  // So much was there when it was asked for.
+    std::size_t left_;  // So much was there when it was asked for, and is not sent.
     Duration wait_{};
     bool begun_ = false;
 };

@@ -147,12 +147,13 @@ void Network::own() {
 bool Network::take_description(const std::string& answer) {
     const auto lines = split(answer, '\n');
     const auto words = split(lines[0], ' ');
-    if (words.size() < 4 || words[0] != "ok" || lines.size() < 2) return false;
-    rootless_ = words[1] == "rootless";
-    users_.kind = words[2] == "own" ? PodUsers::own : PodUsers::shared;
-    limits_.enforced = words[3] == "limits";
-    std::size_t start = 4;
-    for (std::size_t i = 0; i < 4; ++i)
+    if (words.size() < 5 || words[0] != "ok" || words[1] != kHolderVersion || lines.size() < 2)
+        return false;
+    rootless_ = words[2] == "rootless";
+    users_.kind = words[3] == "own" ? PodUsers::own : PodUsers::shared;
+    limits_.enforced = words[4] == "limits";
+    std::size_t start = 5;
+    for (std::size_t i = 0; i < 5; ++i)
         start += words[i].size();
     limits_.sentence = lines[0].substr(std::min(start, lines[0].size()));
     users_.sentence =
@@ -217,12 +218,13 @@ int Network::start_pod(const std::string& pod_directory) {
     return static_cast<int>(parse_integer(ask("pod " + pod_directory, nullptr)).value_or(0));
 }
 
-void Network::kill_pod(const std::string& pod_directory) noexcept {
+bool Network::kill_pod(const std::string& pod_directory) noexcept {
     try {
         ask("kill " + pod_directory, nullptr);
+        return true;
     } catch (const Error& error) {
-        // Without a holder there is no pod any more.
-        log_debug("agent", std::string("no pod is killed: ") + error.what());
+        log_warning("agent", std::string("a pod cannot be killed: ") + error.what());
+        return false;
     }
 }
 
@@ -237,7 +239,7 @@ std::string Network::problem_in(const std::string& answer) {
 }
 
 Descriptor Network::begin_removal(const std::vector<std::string>& paths) const {
-    Descriptor fd = connect_unix(directory_, "holder.sock");
+    Descriptor fd = connect_unix(directory_, "holder.sock", Patience::does_not_wait);
     if (!fd || !send_message(fd.get(), "remove " + join(paths, "\n")))
         throw Error(Reason::service_unavailable, kNoNetwork);
     set_nonblocking(fd.get());

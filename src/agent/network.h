@@ -57,7 +57,7 @@ public:
 
     /// Kills the pod's init, and every process of the pod with it; one that does not run is not
     /// missed.
-    void kill_pod(const std::string& pod_directory) noexcept;
+    bool kill_pod(const std::string& pod_directory) noexcept;
 
     /// Puts the files of a pod in place, see pod_chores.h; gives the pod's users. Throws Error.
     IdMap fill_pod(const std::string& pod_directory);

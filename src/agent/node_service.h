@@ -29,8 +29,8 @@ struct Chosen {
 Chosen choose_container(Agent::State& state, const std::string& ns, const std::string& pod,
                         const std::string& container);
 
-/// What somebody holds for so many descriptors of a stream to a pod of the namespace. Throws Error
-/// when it has its share of them.
+/// Takes `count` descriptors of the namespace's share for a stream to one of its pods. Throws Error
+/// when it has its share already.
 std::shared_ptr<void> take_stream(Agent::State& state, const std::string& ns, std::size_t count);
 
 /// Sends a log, and what comes while it is followed. On the agent's loop.

@@ -26,6 +26,14 @@ Outbox::Added Outbox::add(std::string text, const std::vector<int>& descriptors,
 }
 
 Outbox::Sent Outbox::send(int fd) {
+    // What is sent now would hide that something was read.
+    if (const std::size_t unread = unread_bytes(fd); unread < unread_) moved_ = true;
+    const Sent sent = send_waiting(fd);
+    unread_ = unread_bytes(fd);
+    return sent;
+}
+
+Outbox::Sent Outbox::send_waiting(int fd) {
     while (!waiting_.empty()) {
         const Letter& first = waiting_.front();
         std::vector<int> descriptors;

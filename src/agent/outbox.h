@@ -20,14 +20,14 @@ public:
     static constexpr std::size_t kMostAskedBytes = 1 << 20;
     /// For all messages. Muster's own are short, and a few for each container and each command.
     static constexpr std::size_t kMost = 4096;
-    /// Looks, a second apart, at which nothing was taken of what is there: the other end is stuck.
-    /// A pod's first process gets as long to start. No clock is read: while this process or the
+    /// After so many looks, one a second, at which the other end had read nothing, it is stuck. A
+    /// pod's first process gets as long to start. No clock is read: while this process or the
     /// machine stands still, nobody is looked at.
     static constexpr int kStuckLooks = 30;
 
     enum class Weight { asked, own };
     enum class Added { yes, too_long, full };
-    /// `refused` is called when the kernel does not take the message for a fault of its own.
+    /// `refused` is called when the kernel refuses this message though the connection is whole.
     Added add(std::string text, const std::vector<int>& descriptors, Weight weight,
               std::function<void()> refused = {});
 
@@ -49,6 +49,8 @@ private:
         std::vector<Descriptor> descriptors;
         std::function<void()> refused;
     };
+
+    Sent send_waiting(int fd);
 
     std::deque<Letter> waiting_;
     std::size_t bytes_ = 0;

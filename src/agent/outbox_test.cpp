@@ -106,6 +106,27 @@ TEST_CASE("an end that reads nothing is stuck after so many looks, and one that 
     CHECK(box.look(200'000) == Outbox::Look::stuck);
 }
 
+TEST_CASE("an end that reads as much as is sent is not stuck, though as much is left") {
+    const Ends ends;
+    Outbox box;
+    const auto put = [&] {
+        REQUIRE(box.add(std::string(300, 'x'), {}, Outbox::Weight::own) == Outbox::Added::yes);
+        REQUIRE(box.send(ends.ours.get()) == Outbox::Sent::all);
+    };
+    for (int i = 0; i < 3; ++i)
+        put();
+    for (int i = 0; i < 2 * Outbox::kStuckLooks; ++i) {
+        REQUIRE(receive_message(ends.theirs.get()).kind == Message::Kind::message);
+        put();
+        CHECK(box.look(unread_bytes(ends.ours.get())) == Outbox::Look::moving);
+    }
+    for (int i = 1; i < Outbox::kStuckLooks; ++i) {
+        put();  // More and more, of which nothing is read.
+        CHECK(box.look(unread_bytes(ends.ours.get())) == Outbox::Look::moving);
+    }
+    CHECK(box.look(unread_bytes(ends.ours.get())) == Outbox::Look::stuck);
+}
+
 TEST_CASE("an end that is gone is told") {
     Ends ends;
     Outbox box;

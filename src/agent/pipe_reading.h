@@ -10,8 +10,8 @@ namespace muster::agent {
 /// What is left after a turn.
 enum class PipeRest { perhaps_more, none_now, ended };
 
-/// Reads from a pipe, socket or terminal that does not block, `most` bytes or a little less: who
-/// writes as fast as it is read would else be read for ever.
+/// Reads at most `most` bytes from a pipe, socket or terminal that does not block: a writer that is
+/// as fast as the reader would else be read for ever.
 PipeRest read_pieces(int fd, std::size_t most, const std::function<void(std::string_view)>& each);
 
 }  // namespace muster::agent

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
 #include <fcntl.h>
@@ -14,6 +13,7 @@
 #include "agent/beneath.h"
 #include "agent/files.h"
 #include "agent/removed_files.h"
+#include "agent/steady_time.h"
 #include "api/json.h"
 #include "base/error.h"
 
@@ -24,7 +24,7 @@ namespace {
 using api::Value;
 
 constexpr std::int64_t kFilesPerLook = 64;  // At the clock.
-constexpr std::int64_t kTellMilliseconds = 200;
+constexpr Duration kTellPeriod = milliseconds(200);
 constexpr std::size_t kMostProblems = 4096;  // Characters of what could not be removed.
 
 [[noreturn]] void fail(const std::string& what) {
@@ -156,11 +156,9 @@ void remove_all_beneath(const std::string& root, const std::vector<std::string_v
 void RemovalTeller::count(std::int64_t bytes) {
     bytes_ += bytes;
     if (++files_ % kFilesPerLook != 0) return;
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    const std::int64_t at = std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
-    if (at < next_) return;
-    next_ = at + kTellMilliseconds;
+    const Time now = steady_now();
+    if (now < next_) return;
+    next_ = now + kTellPeriod;
     tell();
 }
 

@@ -11,6 +11,7 @@
 #include "agent/beneath.h"
 #include "agent/uid_ranges.h"
 #include "api/value.h"
+#include "base/time.h"
 
 namespace muster::agent {
 
@@ -36,7 +37,7 @@ private:
     std::function<void(const std::string&)> tell_;
     std::int64_t files_ = 0;
     std::int64_t bytes_ = 0;
-    std::int64_t next_ = 0;  // Milliseconds of a steady clock.
+    Time next_;  // Of the steady clock.
 };
 
 /// The disk use of each volume (by its name) and each container (by its name: its writable folders

@@ -376,7 +376,7 @@ void PodInit::publish(const api::Value& event) {
         tell(client, text);
 }
 
-/// A client with more answers than are kept is let go: a Muster that connects again is told all.
+/// A client that leaves more answers unread than are kept is let go; Muster then ends the pod.
 void PodInit::tell(Client& client, const std::string& text, const std::vector<int>& descriptors) {
     if (!client.fd) return;
     const auto added = client.outbox.add(text, descriptors, Outbox::Weight::own);

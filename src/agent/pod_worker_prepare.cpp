@@ -156,7 +156,8 @@ void PodWorker::fetch_token(const TokenRequest& request) {
 void PodWorker::fetched() {
     fetching_ = false;
     const bool too_much = incoming_bytes_ > kSourcesLimit;
-    sources_ = too_much ? Sources{} : std::exchange(incoming_, {});
+    // What containers have variables of stays as it was: they may be started again.
+    if (!too_much) sources_ = std::move(incoming_);
     incoming_ = {};
     sources_.services = host_.services(object_->value["metadata"]["namespace"].text());
     volumes_ = plan_volumes(object_->value, sources_, place());

@@ -17,7 +17,8 @@ public:
         state_->total = total;
     }
 
-    /// So many, held until nobody holds the ticket; null when `who` has its share.
+    /// Takes `count` things for `who`, which are free again when the last copy of the ticket is
+    /// gone; null when `who` has its share.
     std::shared_ptr<void> take(const std::string& who, std::size_t count = 1);
 
     std::size_t held() const;

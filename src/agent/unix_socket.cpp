@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -95,6 +97,11 @@ bool send_message(int fd, std::string_view text, const std::vector<int>& descrip
         pollfd ready{fd, POLLOUT, 0};
         ::poll(&ready, 1, 1000);
     }
+}
+
+std::size_t unread_bytes(int fd) {
+    int bytes = 0;
+    return ::ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 Message receive_message(int fd) {

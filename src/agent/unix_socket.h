@@ -39,6 +39,9 @@ Passed pass_message(int fd, std::string_view text, const std::vector<int>& descr
 /// serve others meanwhile; see outbox.h for the others.
 bool send_message(int fd, std::string_view text, const std::vector<int>& descriptors = {});
 
+/// How much of what was sent the other end has not read.
+std::size_t unread_bytes(int fd);
+
 /// Receives one message; waits for it when the socket is blocking. One that is too long counts as
 /// the end of the connection.
 Message receive_message(int fd);

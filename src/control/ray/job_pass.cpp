@@ -161,7 +161,8 @@ RayState poll(JobPass& pass) {
             std::holds_alternative<api::Parsed>(parsed)) {
             const Value& body = std::get<api::Parsed>(parsed).value;
             state.known = true;
-            state.status = body["status"].text();
+            // One of five words; the dashboard is the user's own, and may say anything.
+            state.status = utf8_prefix(body["status"].text(), 64);
             state.message = message_of_dashboard(body["message"].text());
             Value info = Value::object();
             for (const char* field : {"start_time", "end_time"}) {
