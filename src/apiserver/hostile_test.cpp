@@ -40,6 +40,24 @@ TEST_CASE("broken bodies") {
           400);
 }
 
+TEST_CASE("a pod of very many containers is refused") {
+    TestServer server;
+    server.post("/api/v1/namespaces/default/serviceaccounts", R"({"metadata":{"name":"default"}})");
+    const auto posted = [&](int containers) {
+        std::string list;
+        for (int i = 0; i < containers; ++i)
+            list += (i > 0 ? R"(,{"image":"x","name":"c)" : R"({"image":"x","name":"c)") +
+                    std::to_string(i) + "\"}";
+        return server.post(
+            pods, R"({"metadata":{"generateName":"p"},"spec":{"containers":[)" + list + "]}}");
+    };
+    CHECK(posted(4'000)->status == 201);
+    const ReplyPtr reply = posted(4'001);
+    CHECK(refused(server, reply) == 422);
+    CHECK(reply->message().find("spec.containers: Too many: 4001: must have at most 4000 items") !=
+          std::string::npos);
+}
+
 TEST_CASE("wrong kinds and versions") {
     TestServer server;
     CHECK(refused(server, server.post(maps, R"({"apiVersion":"v2","kind":"ConfigMap"})")) == 400);

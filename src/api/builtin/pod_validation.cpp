@@ -25,10 +25,18 @@ void check_names_once(const Value& list, const Path& path, std::set<std::string>
     }
 }
 
+/// Each has a status, a cgroup and files: a pod of 3 MB could name 60,000.
+constexpr std::size_t containers_max = 4'000;
+
 void check_containers(const Value& spec, const Path& path, FieldErrors& errors) {
     const Path main = path.child("containers");
     const Path init = path.child("initContainers");
     if (spec["containers"].empty()) errors.push_back(required(main));
+    const std::size_t count = spec["containers"].size() + spec["initContainers"].size();
+    if (count > containers_max) {
+        errors.push_back(too_many(main, count, containers_max));
+        return;
+    }
     VolumeNames volumes;
     for (const Value& volume : spec["volumes"].items())
         volumes.insert(volume["name"].text_or(""));
