@@ -61,6 +61,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
     PodAddresses addresses;
     /// Descriptors of exec, attach, port-forward and logs that are followed.
     Shares streams{descriptors_max() / 8};
+    Shares log_searches{16};  // For the last lines of a log; each reads 1 MiB in its turn.
     std::unique_ptr<DnsServer> dns;
     std::unique_ptr<Forwarder> forwarder;
     std::unique_ptr<DiskKeeper> disk;

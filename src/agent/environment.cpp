@@ -53,7 +53,6 @@ private:
     const Value& container_;
     const Sources& sources_;
     const PodPlace& place_;
-    SourceIndex index_;
     std::size_t counted_ = 0;
 };
 
@@ -124,8 +123,9 @@ void Maker::add_object(const Value& reference, const char* kind,
             fail(std::string(kind) + " \"" + name + "\" not found");
         return;
     }
-    for (const auto& [key, entry] : index_.of(found->second)) {
+    for (const auto& [key, entry] : sources_.index.of(found->second)) {
         const std::string variable = prefix + std::string(key);
+        count(0);  // Also those that no variable is made of: an object may be named very often.
         if (entry.binary || !environment_name_faults(variable).empty()) continue;
         if (const auto value = entry.bytes())
             add_text(variable, *value, std::string(key) + " of " + kind + " \"" + name + "\"");
@@ -153,7 +153,8 @@ void Maker::add_key(const std::string& name, const Value& reference, const char*
     const std::string object = reference["name"].text();
     const std::string key = reference["key"].text();
     const auto found = known.find(object);
-    const SourceEntry* entry = found == known.end() ? nullptr : index_.find(found->second, key);
+    const SourceEntry* entry =
+        found == known.end() ? nullptr : sources_.index.find(found->second, key);
     const auto value = entry && !entry->binary ? entry->bytes() : std::nullopt;
     if (value) return add_text(name, *value, key + " of " + kind + " \"" + object + "\"");
     if (reference["optional"].boolean_or(false)) return;

@@ -102,6 +102,44 @@ TEST_CASE("what is longer than Linux takes is not made") {
     CHECK(problem_with("volumeMounts", mount).find("than 4095") != std::string::npos);
 }
 
+TEST_CASE("of a config map the entries are kept that the pod names") {
+    const api::Value pod = json(R"({"spec":{"volumes":[
+      {"name":"v","configMap":{"name":"items","items":[{"key":"a","path":"p"}]}},
+      {"name":"w","projected":{"sources":[{"secret":{"name":"whole"}}]}}],
+      "containers":[{"name":"c","envFrom":[{"configMapRef":{"name":"from"}}],
+        "env":[{"name":"X","valueFrom":{"configMapKeyRef":{"name":"items","key":"b"}}}]}]}})");
+    const SourcesNeeded needed = sources_needed(pod);
+    CHECK(needed.config_maps.at("items").names == std::set<std::string>{"a", "b"});
+    CHECK_FALSE(needed.config_maps.at("items").all);
+    CHECK(needed.config_maps.at("from").all);
+    CHECK(needed.secrets.at("whole").all);
+    CHECK(sources_of_variables(pod).config_maps.at("items").names == std::set<std::string>{"b"});
+    const api::Value object = json(R"({"kind":"ConfigMap","metadata":{"name":"items"},
+      "data":{"a":"1","x":"2"},"binaryData":{"b":"AA==","y":"AA=="}})");
+    const api::Value kept = kept_of(object, needed.config_maps.at("items"));
+    CHECK(kept == json(R"({"kind":"ConfigMap","data":{"a":"1"},"binaryData":{"b":"AA=="}})"));
+    CHECK(cost_of(kept) == 2 + 256 + 5 + 256);
+    CHECK(cost_of(kept_of(object, {.all = true, .names = {}})) > cost_of(kept));
+}
+
+TEST_CASE("keys that no variable is made of count too, and files have a number") {
+    Sources sources;
+    api::Value map = json(R"({"kind":"ConfigMap"})");
+    for (int i = 0; i < 6'000; ++i)
+        map.at("binaryData").set("k" + std::to_string(i), "");
+    sources.config_maps["c"] = map;
+    api::Value container = json("{}");
+    for (int i = 0; i < 100; ++i)
+        container.at("envFrom").push(json(R"({"configMapRef":{"name":"c"}})"));
+    const api::Value pod = json(R"({"metadata":{"namespace":"ns"},"spec":{"volumes":[
+      {"name":"c","configMap":{"name":"c"}}]}})");
+    CHECK(make_environment(pod, container, sources, place(), {})
+              .problem.find("together are longer than 2097152") != std::string::npos);
+    const VolumesPlan plan = plan_volumes(pod, sources, place());
+    CHECK(plan.problem.find("are more than 5000") != std::string::npos);
+    CHECK(plan.volumes[0].files.size() == 5'000);
+}
+
 TEST_CASE("files of one key share it, and the files of a pod have a limit") {
     Sources sources;
     sources.config_maps["c"] = json(R"({"kind":"ConfigMap","data":{"small":"s"}})");

@@ -74,6 +74,8 @@ void make_network_of_pod(const std::string& ip) {
     net.add_neighbor(pod_gateway, "eth0", kGatewayHardware);
     net.add_route(pod_gateway, "eth0", "");
     net.add_default_route(pod_gateway, "eth0");
+    // The gateway is no router for groups: each would be a neighbor of its own.
+    net.add_unreachable_route("224.0.0.0", 4);
 }
 
 }  // namespace muster::agent

@@ -13,6 +13,8 @@ namespace {
 
 /// A followed log is looked at so often while nothing is written.
 constexpr Duration kLookPeriod = milliseconds(100);
+/// A search is tried again after this long while its namespace has as many as it may.
+constexpr Duration kSearchWait = milliseconds(50);
 /// A client that takes nothing is asked again after this long first, and ever more seldom.
 constexpr Duration kFirstWait = milliseconds(2);
 /// What is on its way to one client: many of them may take nothing.
@@ -56,7 +58,10 @@ public:
     void step() {
         if (back_->client_gone()) return;
         if (search_) {
+            if (!turn_) turn_ = state_->log_searches.take(chosen_.ns);
+            if (!turn_) return again(kSearchWait);
             if (!search_->step()) return again(Duration{});
+            turn_.reset();
             left_ = search_->behind();
             reader_ = std::move(*search_).reader();
             search_.reset();
@@ -124,7 +129,8 @@ private:
     std::string path_;
     LogReader reader_;
     std::optional<TailSearch> search_;
-    std::size_t left_;  // So much was there when it was asked for, and is not sent.
+    std::shared_ptr<void> turn_;  // While it searches.
+    std::size_t left_;            // So much was there when it was asked for, and is not sent.
     Duration wait_{};
     bool begun_ = false;
 };

@@ -12,12 +12,25 @@ namespace {
 
 using api::Value;
 
+constexpr std::size_t kEntryCost = 256;  // Of an entry, beside its key and text.
+
+/// Without items all of it.
+void add_items(const Value& source, KeysNeeded& keys) {
+    if (!source.has("items")) keys.all = true;
+    for (const Value& item : source["items"].items())
+        keys.names.insert(item["key"].text());
+}
+
 void add_volume(const Value& volume, SourcesNeeded& needed) {
-    if (volume.has("configMap")) needed.config_maps.insert(volume["configMap"]["name"].text());
-    if (volume.has("secret")) needed.secrets.insert(volume["secret"]["secretName"].text());
+    if (const Value& map = volume["configMap"]; map.is_object())
+        add_items(map, needed.config_maps[map["name"].text()]);
+    if (const Value& secret = volume["secret"]; secret.is_object())
+        add_items(secret, needed.secrets[secret["secretName"].text()]);
     for (const Value& source : volume["projected"]["sources"].items()) {
-        if (source.has("configMap")) needed.config_maps.insert(source["configMap"]["name"].text());
-        if (source.has("secret")) needed.secrets.insert(source["secret"]["name"].text());
+        if (const Value& map = source["configMap"]; map.is_object())
+            add_items(map, needed.config_maps[map["name"].text()]);
+        if (const Value& secret = source["secret"]; secret.is_object())
+            add_items(secret, needed.secrets[secret["name"].text()]);
         if (const Value& token = source["serviceAccountToken"]; token.is_object())
             needed.tokens.insert(
                 {token["audience"].text(), token["expirationSeconds"].integer_or(3600)});
@@ -27,14 +40,16 @@ void add_volume(const Value& volume, SourcesNeeded& needed) {
 void add_container(const Value& container, SourcesNeeded& needed) {
     for (const Value& variable : container["env"].items()) {
         const Value& from = variable["valueFrom"];
-        if (from.has("configMapKeyRef"))
-            needed.config_maps.insert(from["configMapKeyRef"]["name"].text());
-        if (from.has("secretKeyRef")) needed.secrets.insert(from["secretKeyRef"]["name"].text());
+        if (const Value& map = from["configMapKeyRef"]; map.is_object())
+            needed.config_maps[map["name"].text()].names.insert(map["key"].text());
+        if (const Value& secret = from["secretKeyRef"]; secret.is_object())
+            needed.secrets[secret["name"].text()].names.insert(secret["key"].text());
     }
     for (const Value& from : container["envFrom"].items()) {
-        if (from.has("configMapRef"))
-            needed.config_maps.insert(from["configMapRef"]["name"].text());
-        if (from.has("secretRef")) needed.secrets.insert(from["secretRef"]["name"].text());
+        if (const Value& map = from["configMapRef"]; map.is_object())
+            needed.config_maps[map["name"].text()].all = true;
+        if (const Value& secret = from["secretRef"]; secret.is_object())
+            needed.secrets[secret["name"].text()].all = true;
     }
 }
 
@@ -69,6 +84,25 @@ SourcesNeeded sources_needed(const Value& pod) {
     for (const Value& volume : pod["spec"]["volumes"].items())
         add_volume(volume, needed);
     return needed;
+}
+
+Value kept_of(const Value& object, const KeysNeeded& keys) {
+    Value kept = Value::object({{"kind", object["kind"]}});
+    for (const char* part : {"data", "binaryData"}) {
+        if (object[part].empty()) continue;
+        Value::Object& members = kept.at(part).mutable_members();
+        for (const Value::Member& member : object[part].members())
+            if (keys.all || keys.names.contains(std::string(member.key))) members.push_back(member);
+    }
+    return kept;
+}
+
+std::size_t cost_of(const Value& kept) {
+    std::size_t cost = 0;
+    for (const char* part : {"data", "binaryData"})
+        for (const Value::Member& member : kept[part].members())
+            cost += std::string_view(member.key).size() + member.value.text().size() + kEntryCost;
+    return cost;
 }
 
 std::optional<std::string> SourceEntry::bytes() const {

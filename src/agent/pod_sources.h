@@ -21,35 +21,19 @@ struct TokenRequest {
 };
 
 /// What must be fetched before the pod can be prepared.
+struct KeysNeeded {
+    bool all = false;
+    std::set<std::string> names;
+};
 struct SourcesNeeded {
-    std::set<std::string> config_maps;
-    std::set<std::string> secrets;
+    std::map<std::string, KeysNeeded> config_maps;
+    std::map<std::string, KeysNeeded> secrets;
     std::set<TokenRequest> tokens;
 };
 SourcesNeeded sources_needed(const api::Value& pod);
 
 /// Those of them that variables of its containers are made of.
 SourcesNeeded sources_of_variables(const api::Value& pod);
-
-/// What was fetched; an object that does not exist is not in its map.
-struct Sources {
-    std::map<std::string, api::Value> config_maps;
-    std::map<std::string, api::Value> secrets;
-    std::map<TokenRequest, std::string> tokens;
-    std::map<TokenRequest, std::string> token_problems;
-    std::vector<api::Value> services;  // Of the pod's namespace.
-};
-
-/// What the agent knows of the pod's place.
-struct PodPlace {
-    std::string node_name;
-    std::string host_ip;
-    std::string pod_ip;
-    std::optional<std::string> visible_gpus;  // Absent: nobody counts GPUs here.
-    api::Value allocatable;                   // The node's.
-    std::string home;
-    std::string certificate_authority_pem;
-};
 
 /// One entry of a config map or secret.
 struct SourceEntry {
@@ -72,6 +56,33 @@ public:
 private:
     std::map<const api::Value*, Entries> known_;
 };
+
+/// What was fetched; an object that does not exist is not in its map.
+struct Sources {
+    std::map<std::string, api::Value> config_maps;
+    std::map<std::string, api::Value> secrets;
+    std::map<TokenRequest, std::string> tokens;
+    std::map<TokenRequest, std::string> token_problems;
+    std::vector<api::Value> services;  // Of the pod's namespace.
+    mutable SourceIndex index;         // Of these, made as they are asked for.
+};
+
+/// What the agent knows of the pod's place.
+struct PodPlace {
+    std::string node_name;
+    std::string host_ip;
+    std::string pod_ip;
+    std::optional<std::string> visible_gpus;  // Absent: nobody counts GPUs here.
+    api::Value allocatable;                   // The node's.
+    std::string home;
+    std::string certificate_authority_pem;
+};
+
+/// The entries of a config map or secret that are needed, without the rest of it.
+api::Value kept_of(const api::Value& object, const KeysNeeded& keys);
+
+/// What such an object takes, each entry with what stands for it.
+std::size_t cost_of(const api::Value& kept);
 
 /// The value of a fieldRef; absent when there is no such field. The pod's status may be stale: ip
 /// and host come from the place.

@@ -16,6 +16,7 @@
 #include "agent/pod_seen.h"
 #include "agent/pod_sources.h"
 #include "agent/root_plan.h"
+#include "agent/shares.h"
 #include "agent/volumes.h"
 #include "kube/cache.h"
 
@@ -37,6 +38,7 @@ struct PodHost {
     std::function<void(const std::string& ip)> free_address;
     std::function<void(const api::Value& pod, const PodEvent&)> record;
     std::function<void(const std::string& uid)> over;  // Nothing is left of this pod.
+    Shares sources{std::size_t{256} << 20};  // Bytes of config maps and secrets that pods hold.
 };
 
 /// Owns what is seen of one pod. Lives on the agent's loop.
@@ -81,7 +83,8 @@ private:
     // Preparing: pod_worker_prepare.cpp.
     void prepare();
     void fetch();
-    void fetch_object(const char* resource, const std::string& name);
+    void fetch_object(const char* resource, const std::string& name, const KeysNeeded& keys);
+    void keep(const char* resource, const std::string& name, api::Value kept);
     void fetch_token(const TokenRequest& request);
     void fetch_next();
     void fetch_next_later();
@@ -143,6 +146,11 @@ private:
     std::map<std::string, std::uint64_t> written_;  // Hashes of its files, by path.
     std::vector<std::function<void()>> to_fetch_;
     std::size_t incoming_bytes_ = 0;
+    std::string fetch_problem_;  // Why what it refers to is not held.
+    /// By "configmaps/NAME": what is held of the room for all pods.
+    std::map<std::string, std::shared_ptr<void>> incoming_tickets_;
+    std::map<std::string, std::shared_ptr<void>> tickets_;
+    Duration retry_{};
     bool fetching_ = false;
     bool preparing_ = false;  // Until all of them are answered.
     bool filling_ = false;

@@ -25,8 +25,11 @@ namespace {
 using api::Value;
 
 constexpr Duration kRetry = seconds(2);
+constexpr Duration kLongestRetry = seconds(16);
 constexpr Duration kRefresh = seconds(60);
-/// What a pod refers to, as it is answered; the pods of a node hold it all at once after a restart.
+constexpr std::size_t kObjectsMost = 1'000;
+constexpr std::size_t kTokensMost = 100;
+/// Of a pod's config maps and secrets, what it needs.
 constexpr std::size_t kSourcesLimit = 32 << 20;
 
 /// Makes a hostPath what its type says, where it may be written; gives what is wrong with it.
@@ -91,14 +94,23 @@ void PodWorker::fetch() {
     fetching_ = true;
     incoming_ = {};
     incoming_bytes_ = 0;
+    incoming_tickets_.clear();
+    fetch_problem_.clear();
     to_fetch_.clear();
     const SourcesNeeded needed = sources_needed(object_->value);
+    if (needed.tokens.size() > kTokensMost ||
+        needed.config_maps.size() + needed.secrets.size() > kObjectsMost) {
+        fetch_problem_ = "a pod may refer to " + std::to_string(kObjectsMost) +
+                         " ConfigMaps and Secrets, and to " + std::to_string(kTokensMost) +
+                         " tokens";
+        return fetch_next_later();
+    }
     for (const TokenRequest& request : needed.tokens)
         to_fetch_.emplace_back([this, request] { fetch_token(request); });
-    for (const std::string& name : needed.secrets)
-        to_fetch_.emplace_back([this, name] { fetch_object("secrets", name); });
-    for (const std::string& name : needed.config_maps)
-        to_fetch_.emplace_back([this, name] { fetch_object("configmaps", name); });
+    for (const auto& [name, keys] : needed.secrets)
+        to_fetch_.emplace_back([this, name, keys] { fetch_object("secrets", name, keys); });
+    for (const auto& [name, keys] : needed.config_maps)
+        to_fetch_.emplace_back([this, name, keys] { fetch_object("configmaps", name, keys); });
     fetch_next_later();
 }
 
@@ -107,23 +119,44 @@ void PodWorker::fetch_next_later() {
 }
 
 void PodWorker::fetch_next() {
-    if (to_fetch_.empty() || incoming_bytes_ > kSourcesLimit) return fetched();
+    if (to_fetch_.empty() || !fetch_problem_.empty()) return fetched();
     const auto next = std::move(to_fetch_.back());
     to_fetch_.pop_back();
     next();
 }
 
-void PodWorker::fetch_object(const char* resource, const std::string& name) {
+void PodWorker::fetch_object(const char* resource, const std::string& name,
+                             const KeysNeeded& keys) {
     const kube::Target target{{"", resource}, "v1"};
-    const bool secret = resource == std::string("secrets");
     host_.transport.send(kube::get(target, object_->value["metadata"]["namespace"].text(), name),
-                         guarded([this, name, secret](const net::Response& response) {
-                             if (response.body) incoming_bytes_ += response.body->size();
+                         guarded([this, resource, name, keys](const net::Response& response) {
                              if (response.status == 200)
-                                 (secret ? incoming_.secrets : incoming_.config_maps)[name] =
-                                     kube::body_of(response);
+                                 keep(resource, name, kept_of(kube::body_of(response), keys));
                              fetch_next_later();
                          }));
+}
+
+/// An object of very many small entries takes many times its text: entries are counted, and all
+/// pods together have so much room, which namespaces share.
+void PodWorker::keep(const char* resource, const std::string& name, Value kept) {
+    const std::size_t cost = cost_of(kept);
+    incoming_bytes_ += cost;
+    if (incoming_bytes_ > kSourcesLimit) {
+        fetch_problem_ = "what the pod needs of ConfigMaps and Secrets has more than " +
+                         std::to_string(kSourcesLimit >> 20) +
+                         " MiB together, each entry with 256 bytes beside its own";
+        return;
+    }
+    const std::string ns = object_->value["metadata"]["namespace"].text();
+    auto ticket = host_.sources.take(ns, cost);
+    if (!ticket) {
+        fetch_problem_ = "the pods of namespace " + ns +
+                         " hold as much of ConfigMaps and Secrets as they may on this machine";
+        return;
+    }
+    incoming_tickets_[std::string(resource) + "/" + name] = std::move(ticket);
+    (resource == std::string("secrets") ? incoming_.secrets : incoming_.config_maps)[name] =
+        std::move(kept);
 }
 
 void PodWorker::fetch_token(const TokenRequest& request) {
@@ -148,23 +181,23 @@ void PodWorker::fetch_token(const TokenRequest& request) {
                              } else {
                                  incoming_.tokens[request] = token;
                              }
-                             if (response.body) incoming_bytes_ += response.body->size();
                              fetch_next_later();
                          }));
 }
 
 void PodWorker::fetched() {
     fetching_ = false;
-    const bool too_much = incoming_bytes_ > kSourcesLimit;
-    // What containers have variables of stays as it was: they may be started again.
-    if (!too_much) sources_ = std::move(incoming_);
+    // What containers have variables of stays when there is too much now: they may start again.
+    if (fetch_problem_.empty()) {
+        sources_ = std::move(incoming_);
+        tickets_ = std::move(incoming_tickets_);
+    }
     incoming_ = {};
+    incoming_tickets_.clear();
+    sources_.index = {};
     sources_.services = host_.services(object_->value["metadata"]["namespace"].text());
     volumes_ = plan_volumes(object_->value, sources_, place());
-    if (too_much)
-        volumes_.problem =
-            "the ConfigMaps, Secrets and tokens that the pod refers to have more than " +
-            std::to_string(kSourcesLimit >> 20) + " MiB together";
+    if (!fetch_problem_.empty()) volumes_.problem = fetch_problem_;
     admit_machine_paths(volumes_, host_.options.host_paths);
     seen_.problem = volumes_.problem;
     try {
@@ -225,8 +258,10 @@ void PodWorker::filled() {
     for (const auto& [name, container] : seen_.containers)
         waits |= !container.config_problem.empty() && !container.refused;
     if (!waits) preparing_ = false;
+    // Ever more seldom: a pod that never starts must not keep the server busy.
+    retry_ = waits ? std::min(std::max(retry_ * 2, kRetry), kLongestRetry) : Duration{};
     if (waits)
-        fetch_later(kRetry);
+        fetch_later(retry_);
     else if (has_files(volumes_))
         fetch_later(kRefresh);
     step();
@@ -241,7 +276,13 @@ void PodWorker::drop_what_is_written() {
                   [&](const auto& each) { return !needed.config_maps.contains(each.first); });
     std::erase_if(sources_.secrets,
                   [&](const auto& each) { return !needed.secrets.contains(each.first); });
+    std::erase_if(tickets_, [&](const auto& each) {
+        const std::string_view key = each.first;
+        const std::string name(key.substr(key.find('/') + 1));
+        return !(key.starts_with("secrets/") ? needed.secrets : needed.config_maps).contains(name);
+    });
     sources_.tokens.clear();
+    sources_.index = {};
 }
 
 /// One that is missing may come; config maps, secrets and tokens change while their pod runs, and

@@ -34,8 +34,9 @@ public:
     }
     /// False when the files of the pod would have more than they may.
     bool take(std::size_t size) {
-        if (size > room_) return false;
+        if (size > room_ || files_ >= kFilesMost) return false;
         room_ -= size;
+        ++files_;
         return true;
     }
 
@@ -43,6 +44,7 @@ private:
     SourceIndex index_;
     std::map<const SourceEntry*, Bytes> made_;
     std::size_t room_;
+    std::size_t files_ = 0;
 };
 
 /// Fills one volume of files from its sources; stops making files when the pod's have too much.
@@ -70,8 +72,9 @@ private:
     bool add(const std::string& path, Bytes content, int mode) {
         if (!contents_.take(path.size() + content->size() + kFileCost)) {
             problem = "the files of the pod's volumes have more than " +
-                      std::to_string(kFilesLimit >> 20) +
-                      " MiB together; put data of this size into a hostPath, or have the pod "
+                      std::to_string(kFilesLimit >> 20) + " MiB together, or are more than " +
+                      std::to_string(kFilesMost) +
+                      "; put data of this size into a hostPath, or have the pod "
                       "fetch it into an emptyDir";
             return false;
         }
@@ -242,9 +245,13 @@ VolumesPlan plan_volumes(const Value& pod, const Sources& sources, const PodPlac
     plan.problem = name_problem(pod["spec"]);
     if (!plan.problem.empty()) return plan;
     Contents contents(kFilesLimit);
+    std::size_t memory_volumes = 0;
     for (const Value& volume : pod["spec"]["volumes"].items()) {
         std::string problem;
         plan.volumes.push_back(plan_volume(pod, volume, sources, place, contents, problem));
+        if (plan.volumes.back().kind == VolumePlan::Kind::memory &&
+            ++memory_volumes > kMemoryVolumesMost)
+            problem = "a pod may have " + std::to_string(kMemoryVolumesMost) + " volumes in memory";
         for (const VolumeFile& file : plan.volumes.back().files)
             if (file.path.empty() || leaves(file.path))
                 problem = "path \"" + file.path + "\" leaves the volume";

@@ -15,6 +15,9 @@ namespace muster::agent {
 
 /// What the files of a pod's volumes have together, with their names and what each costs beside.
 constexpr std::size_t kFilesLimit = 16 << 20;
+/// Each is made on the disk, and the next pod waits for it.
+constexpr std::size_t kFilesMost = 5'000;
+constexpr std::size_t kMemoryVolumesMost = 100;
 
 struct VolumeFile {
     std::string path;  // Inside the volume.

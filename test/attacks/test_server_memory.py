@@ -392,7 +392,7 @@ def test_a_pod_that_refers_to_very_much(muster):
     with Others(muster) as others:
         muster.apply(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "refers"}, "spec": {
             "volumes": volumes, "containers": [{"name": "c", "image": "python:3.11", "command": ["true"]}]}}))
-        muster.until("an event says why", lambda: "have more than 32 MiB together" in muster.run("get", "events", "-o", "json").stdout)
+        muster.until("an event says why", lambda: "more than 32 MiB together" in muster.run("get", "events", "-o", "json").stdout)
         others.ask_once()
     assert memory.peak_mb() - before < 200
     check(memory, others)
