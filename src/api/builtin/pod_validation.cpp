@@ -25,8 +25,9 @@ void check_names_once(const Value& list, const Path& path, std::set<std::string>
     }
 }
 
-/// Each has a status, a cgroup and files: a pod of 3 MB could name 60,000.
-constexpr std::size_t containers_max = 4'000;
+/// Each has a status, a cgroup and files: what is next is planned by all of them. 3 MB could name
+/// 60,000.
+constexpr std::size_t containers_max = 1'000;
 
 void check_containers(const Value& spec, const Path& path, FieldErrors& errors) {
     const Path main = path.child("containers");
