@@ -1,6 +1,7 @@
 // apps/up/machine.cpp - asks the operating system about this machine.
 #include "apps/up/machine.h"
 
+#include <algorithm>
 #include <climits>
 
 #include <arpa/inet.h>

@@ -15,6 +15,7 @@ namespace muster::agent {
 namespace {
 
 constexpr Duration kNetworkRetry = seconds(2);
+
 std::string home_folder() {
     if (const char* home = std::getenv("HOME"); home && *home == '/') return home;
     const passwd* user = ::getpwuid(::getuid());

@@ -131,6 +131,13 @@ TEST_CASE("who takes all it can get of shares leaves half to others") {
     CHECK(take_all("c") == 13);
     held.clear();
     CHECK(shares.held() == 0);
+    held.push_back(shares.take("none", 0));  // An empty ConfigMap, say.
+    held.push_back(shares.take("none", 0));
+    held.push_back(shares.take("none", 3));
+    CHECK(held[0] != nullptr);
+    while (!held.empty())
+        held.pop_back();
+    CHECK(shares.held() == 0);
     CHECK(take_all("c") == 50);
 }
 

@@ -8,6 +8,7 @@
 namespace muster::agent {
 
 std::shared_ptr<void> Shares::take(const std::string& who, std::size_t count) {
+    if (count == 0) return state_;  // Nothing is held, and nothing is given back.
     State& state = *state_;
     const std::lock_guard lock(state.mutex);
     const auto known = state.of.find(who);
