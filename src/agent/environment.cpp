@@ -35,9 +35,10 @@ public:
     void add_services();
     void add_from_objects();
     void add_each();
-    void check_command(const ImageMapping& image);
+    void add_command(const ImageMapping& image);
     void check_paths();
     Variables variables;
+    std::vector<std::string> command;
 
 private:
     void add_service(const std::string& name, const std::string& ip, const Value& ports);
@@ -240,8 +241,9 @@ std::string expand(std::string_view text, const Variables& variables, std::size_
     return out;
 }
 
-void Maker::check_command(const ImageMapping& image) {
-    for (const std::string& word : command_line(container_, image, variables))
+void Maker::add_command(const ImageMapping& image) {
+    command = command_line(container_, image, variables);
+    for (const std::string& word : command)
         count(word.size());
 }
 
@@ -274,12 +276,12 @@ Environment make_environment(const Value& pod, const Value& container, const Sou
         maker.add_services();
         maker.add_from_objects();
         maker.add_each();
-        maker.check_command(image);
+        maker.add_command(image);
         maker.check_paths();
     } catch (const Error& error) {
         problem = error.what();
     }
-    return {std::move(maker.variables), std::move(problem)};
+    return {std::move(maker.variables), std::move(maker.command), std::move(problem)};
 }
 
 std::vector<std::string> command_line(const Value& container, const ImageMapping& image,

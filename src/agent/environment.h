@@ -46,6 +46,7 @@ std::string expand(std::string_view text, const Variables& variables, std::size_
 /// command and paths are looked at too, so that nothing is too long later.
 struct Environment {
     Variables variables;
+    std::vector<std::string> command;
     std::string problem;
 };
 Environment make_environment(const api::Value& pod, const api::Value& container,

@@ -261,13 +261,8 @@ void Netlink::add_neighbor(const std::string& ip, const std::string& name,
 
 void Netlink::add_local_route(const std::string& ip, int prefix) {
     Builder request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
-    rtmsg head{};
-    head.rtm_family = AF_INET;
-    head.rtm_dst_len = static_cast<std::uint8_t>(prefix);
+    rtmsg head = route_to(prefix, RTN_LOCAL, RT_SCOPE_HOST);
     head.rtm_table = RT_TABLE_LOCAL;
-    head.rtm_protocol = RTPROT_STATIC;
-    head.rtm_scope = RT_SCOPE_HOST;
-    head.rtm_type = RTN_LOCAL;
     request.fixed(head);
     request.number(RTA_DST, address_of(ip));
     request.number(RTA_OIF, static_cast<std::uint32_t>(index_of("lo")));

@@ -147,9 +147,9 @@ private:
     std::vector<std::function<void()>> to_fetch_;
     std::size_t incoming_bytes_ = 0;
     std::string fetch_problem_;  // Why what it refers to is not held.
-    /// By "configmaps/NAME": what is held of the room for all pods.
-    std::map<std::string, std::shared_ptr<void>> incoming_tickets_;
-    std::map<std::string, std::shared_ptr<void>> tickets_;
+    /// What these hold of the room for all pods.
+    std::vector<std::shared_ptr<void>> incoming_tickets_;
+    std::vector<std::shared_ptr<void>> tickets_;
     Duration retry_{};
     bool fetching_ = false;
     bool preparing_ = false;  // Until all of them are answered.

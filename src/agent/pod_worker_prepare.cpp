@@ -154,7 +154,7 @@ void PodWorker::keep(const char* resource, const std::string& name, Value kept) 
                          " hold as much of ConfigMaps and Secrets as they may on this machine";
         return;
     }
-    incoming_tickets_[std::string(resource) + "/" + name] = std::move(ticket);
+    incoming_tickets_.push_back(std::move(ticket));
     (resource == std::string("secrets") ? incoming_.secrets : incoming_.config_maps)[name] =
         std::move(kept);
 }
@@ -276,11 +276,13 @@ void PodWorker::drop_what_is_written() {
                   [&](const auto& each) { return !needed.config_maps.contains(each.first); });
     std::erase_if(sources_.secrets,
                   [&](const auto& each) { return !needed.secrets.contains(each.first); });
-    std::erase_if(tickets_, [&](const auto& each) {
-        const std::string_view key = each.first;
-        const std::string name(key.substr(key.find('/') + 1));
-        return !(key.starts_with("secrets/") ? needed.secrets : needed.config_maps).contains(name);
-    });
+    std::size_t kept = 0;
+    for (const auto* objects : {&sources_.config_maps, &sources_.secrets})
+        for (const auto& [name, object] : *objects)
+            kept += cost_of(object);
+    tickets_.clear();
+    // It is less than was held until now, so there is room.
+    tickets_.push_back(host_.sources.take(object_->value["metadata"]["namespace"].text(), kept));
     sources_.tokens.clear();
     sources_.index = {};
 }
@@ -368,7 +370,7 @@ void PodWorker::check_containers() {
                 problem = "the image " + image_name + " is mapped to the environment " +
                           image->environment + ", of which " + closure.missing;
         }
-        if (problem.empty() && command_line(*spec.value, *image, made.variables).empty()) {
+        if (problem.empty() && made.command.empty()) {
             problem =
                 "container \"" + spec.name + "\" names no command and images are not read: " +
                 "set `command` in the pod, or in the file that muster up reads with --config: "

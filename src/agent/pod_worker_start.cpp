@@ -90,7 +90,7 @@ void PodWorker::start_run(const std::string& name) {
         {run + ".termination",
          std::string(container["terminationMessagePath"].text_or("/dev/termination-log"))});
     Value words = Value::array();
-    for (const std::string& word : command_line(container, *image, environment.variables))
+    for (const std::string& word : environment.command)
         words.push(word);
     Value variables = Value::array();
     for (const auto& [key, value] : environment.variables)
